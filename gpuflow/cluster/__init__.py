@@ -1,0 +1,1 @@
+"""Where it runs: mesh of ranks, fabric of links, cost of computing."""

@@ -1,0 +1,1 @@
+"""How data moves: schedules of collectives, their replay and their meaning."""

@@ -1,0 +1,62 @@
+"""A collective algorithm as data: rounds of transfers held as columns of integers.
+
+R  ranks in the group        T  transfers in one round
+N  elements of the collective's size convention (nccl-tests): the whole vector in all_reduce,
+   broadcast, reduce and send_recv; the gathered total in all_gather and gather; the whole input
+   in reduce_scatter and scatter; each rank's whole send buffer in all_to_all
+B  elements of one rank's working buffer (N, or more where an algorithm needs room)
+
+Peers are positions 0..R-1 inside the group; a vertex number of R or above is a switch.
+All reads of a round happen before its writes. A transfer from a peer to itself is a local copy:
+it costs nothing on the fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Transfers that happen at the same time; every column has shape (T,)."""
+
+    source: IntArray
+    destination: IntArray
+    source_offset: IntArray
+    """Element offset in the source's buffer."""
+    destination_offset: IntArray
+    count: IntArray
+    """Elements moved; 0 is allowed and costs nothing."""
+    add: BoolArray
+    """True: added to what the destination holds; False: copied over it."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """One algorithm for one collective, group size and element count."""
+
+    collective: str
+    algorithm: str
+    n_ranks: int
+    n_elements: int
+    """N of the module's legend."""
+    buffer_elements: int
+    """B: the length of every peer's working buffer."""
+    root: int
+    """Peer that holds or receives everything in rooted collectives; 0 elsewhere."""
+    make_rounds: Callable[[], Iterator[Round]]
+    """Yields the rounds afresh at each call, so that large ones need not be kept."""
+
+    def rounds(self) -> Iterator[Round]:
+        """The rounds, in order."""
+        return self.make_rounds()

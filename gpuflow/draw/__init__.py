@@ -1,0 +1,1 @@
+"""What it looks like: frames of text runs with roles, for one size and language."""

@@ -1,0 +1,1 @@
+"""When it happens: plan, timeline, state at a moment, metrics, requirement table."""

@@ -1,0 +1,98 @@
+"""When everything happens: spans of one prefill pass and one decode lap, and what they move.
+
+A timeline is frozen: the player, tables and exports only look things up in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gpuflow.scenario.spec import Collective, ComputePart, Payload, Phase, Scenario, TrafficClass
+
+TimeSource = Literal["assumed", "simulated", "calibrated", "extrapolated", "measured"]
+SpanKind = Literal["compute", "collective", "send", "host", "fold"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One task with its time: the same work on every group named in `groups` at once."""
+
+    index: int
+    step: int
+    """Index into the scenario's steps, from 0."""
+    phase: Phase
+    kind: SpanKind
+    start_s: float
+    end_s: float
+    stage: int | None
+    """Pipeline stage the work belongs to (the sender's for a send); None: all of them."""
+    layer: int
+    """Layer within the stage, from 1; 0 when the work is not of one layer."""
+    layers: int
+    """Layers of the stage; 0 when the work is not of one layer."""
+    part: ComputePart | None = None
+    collective: Collective | None = None
+    algorithm: str = ""
+    payload: Payload | None = None
+    traffic_class: TrafficClass | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
+    """Ranks that work together, one tuple a group, in peer order; for a send (from, to) pairs."""
+    root: int = 0
+    """Peer position of the root in rooted collectives."""
+    message_size_bytes: float = 0.0
+    """By nccl-tests' convention for the collective."""
+    bus_bandwidth_bytes_per_s: float | None = None
+    """Bus factor x message / time; None for compute."""
+    time_source: TimeSource = "assumed"
+    host_action: str = ""
+    repeats: int = 1
+    """For a fold: the laps it stands for."""
+
+    @property
+    def duration_s(self) -> float:
+        """End less start."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTime:
+    """One of the eight steps on the clock: of one pass (prefill) or one token (decode)."""
+
+    index: int
+    id: str
+    phase: Phase
+    start_s: float
+    end_s: float
+    compute_s: float
+    communication_s: float
+    host_s: float
+    first_span: int
+    last_span: int
+    """One past the last span; equal to first_span when the step has nothing to do."""
+
+    @property
+    def duration_s(self) -> float:
+        """End less start, without the folded laps."""
+        return self.end_s - self.start_s
+
+    @property
+    def is_idle(self) -> bool:
+        """True when the split leaves this step nothing to do."""
+        return self.first_span == self.last_span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """All spans in order of (start, index), and the steps they belong to."""
+
+    scenario: Scenario
+    spans: tuple[Span, ...]
+    steps: tuple[StepTime, ...]
+    ttft_s: float
+    tpot_s: float
+    """Mean over the output; one lap as shown."""
+    laps: int
+    """Decode laps of the whole answer: output tokens less one."""
+    end_s: float
+    """TTFT and all laps."""

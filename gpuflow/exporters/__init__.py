@@ -1,0 +1,1 @@
+"""Us to outside: tables and texts."""

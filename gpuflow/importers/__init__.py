@@ -1,0 +1,1 @@
+"""Outside to us: files people already have."""

@@ -1,0 +1,1 @@
+"""What was asked: scenario files, catalogues and their frozen values."""
