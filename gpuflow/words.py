@@ -1,0 +1,121 @@
+"""Sentences: the only place that turns codes, keys and values into a language.
+
+Locale files are flat YAML, one sentence a key, in gpuflow/data/locales/<language>/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+
+import yaml
+
+from gpuflow.cells import cell_width, clip, sanitise
+from gpuflow.errors import Mark, Problem
+from gpuflow.scenario.spec import Language
+from gpuflow.units import Quantity, format_quantity
+
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+_SOURCE_WIDTH = 100
+"""Cells of a user's own line that a report shows."""
+
+_Loader: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)
+
+
+def t(key: str, language: Language, /, **values: object) -> str:
+    """The sentence of `key`, its placeholders filled.
+
+    Args:
+        key: Dotted key of the locale files.
+        language: Which language.
+        values: A Quantity is written with its unit, a list with commas between its items;
+            everything else by `str`, with control characters made visible.
+
+    Raises:
+        KeyError: The key, or a placeholder's value, is missing: a bug.
+    """
+    return sentences(language)[key].format_map(
+        {name: _value_text(value, language) for name, value in values.items()}
+    )
+
+
+def has(key: str, language: Language) -> bool:
+    """Whether there is a sentence for `key`."""
+    return key in sentences(language)
+
+
+@cache
+def sentences(language: Language) -> Mapping[str, str]:
+    """All sentences of a language, the locale files merged in the order of their names."""
+    merged: dict[str, str] = {}
+    folder = resources.files("gpuflow") / "data" / "locales" / language
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".yaml"):
+            merged |= yaml.load(file.read_text("utf-8"), _Loader) or {}
+    return merged
+
+
+def language_of(option: str | None, environ: Mapping[str, str]) -> Language:
+    """The language to speak: the option, else the first of the variables that is set, else en.
+
+    Args:
+        option: What `--lang` was given; None when it was not.
+        environ: GPUFLOW_LANG, LC_ALL, LC_MESSAGES and LANG are looked at, in that order.
+
+    Example:
+        >>> language_of(None, {"LC_ALL": "", "LANG": "zh_CN.UTF-8"})
+        'zh'
+    """
+    names = ("GPUFLOW_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    wanted = option or next((environ[name] for name in names if environ.get(name)), "en")
+    return "zh" if wanted.lower().startswith("zh") else "en"
+
+
+def problem_text(problem: Problem, language: Language) -> tuple[str, str]:
+    """The message of a problem and its hint; the hint is empty when there is none."""
+    message = t(f"problem.{problem.code}", language, **problem.values)
+    if not problem.hint:
+        return message, ""
+    return message, t(f"hint.{problem.hint}", language, **problem.values)
+
+
+def report(problems: Iterable[Problem], language: Language) -> str:
+    """What the user reads: per problem its place and message, the line with a caret, the hint."""
+    return "\n".join("\n".join(_problem_lines(problem, language)) for problem in problems)
+
+
+def _problem_lines(problem: Problem, language: Language) -> list[str]:
+    message, hint = problem_text(problem, language)
+    mark = problem.mark
+    place = f"{mark.file}:{mark.line}:{mark.column}" if mark else problem.file
+    lines = [": ".join(part for part in (sanitise(place), sanitise(problem.key), message) if part)]
+    if mark and mark.source_line.strip():
+        lines += _excerpt(mark)
+    if hint:
+        lines.append(t("report.hint", language, hint=hint))
+    return lines
+
+
+def _excerpt(mark: Mark) -> tuple[str, str]:
+    """The user's line, cut around the marked place, and a caret under that place."""
+    line = sanitise(mark.source_line.replace("\t", " "))
+    before, after = line[: mark.column - 1], line[mark.column - 1 :]
+    # The place keeps at least a third of the width after it, where the line has that much.
+    room = _SOURCE_WIDTH - min(cell_width(after), _SOURCE_WIDTH // 3)
+    if cell_width(before) > room:
+        before = clip(before[::-1], room)[::-1]
+    shown = before + clip(after, _SOURCE_WIDTH - cell_width(before))
+    return f"  {shown}", f"  {' ' * cell_width(before)}^"
+
+
+def _value_text(value: object, language: Language) -> str:
+    if isinstance(value, Quantity):
+        return format_quantity(value)
+    if isinstance(value, (list, tuple)):
+        separator = "、" if language == "zh" else ", "
+        return separator.join(_value_text(item, language) for item in value)
+    return sanitise(str(value))
