@@ -1,0 +1,111 @@
+"""How long a collective or a send takes, and what its message is.
+
+Sizes follow nccl-tests: the whole vector in all_reduce and broadcast, the gathered total in
+all_gather and gather, each rank's send buffer in all_to_all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuflow.cluster.cost import ACTIVATION_BYTES, PassShape
+from gpuflow.cluster.mesh import Groups, Mesh
+from gpuflow.engine.timeline import TimeSource
+from gpuflow.scenario.spec import FabricSpec, Payload, Scenario, TrafficClass
+
+TOKEN_ID_BYTES = 4.0
+FP8_SCALE_BLOCK = 128
+"""One 4-byte scale per 128 values travels with FP8 activations (DeepEP)."""
+
+TRAFFIC_CLASS: dict[Payload, TrafficClass] = {
+    "token_ids": "input",
+    "dispatch": "ep",
+    "combine": "ep",
+    "logits": "logits",
+    "token": "token",
+    "output": "output",
+}
+
+
+def bus_factor(collective: str, n_ranks: int) -> float:
+    """Bus bandwidth = factor x size / time (nccl-tests, PERFORMANCE.md)."""
+    if collective == "all_reduce":
+        return 2 * (n_ranks - 1) / n_ranks
+    if collective in {"reduce_scatter", "all_gather", "all_to_all", "gather", "scatter"}:
+        return (n_ranks - 1) / n_ranks
+    return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTime:
+    """Time of one message or collective and where it came from."""
+
+    time_s: float
+    source: TimeSource
+
+
+def fabric_of(scenario: Scenario, mesh: Mesh, groups: Groups) -> FabricSpec:
+    """The slowest fabric the groups must cross."""
+    cluster = scenario.cluster
+    return cluster.scale_out if mesh.crosses_nodes(groups) else cluster.scale_up
+
+
+def assumed_collective(
+    collective: str, size_bytes: float, n_ranks: int, fabric: FabricSpec
+) -> MessageTime:
+    """The ideal profile's rule: a fixed latency plus bus factor x size / bus bandwidth."""
+    wire = bus_factor(collective, n_ranks) * size_bytes / fabric.bus_bandwidth_bytes_per_s
+    return MessageTime(fabric.collective_latency_s + wire, "assumed")
+
+
+def assumed_hop(size_bytes: float, fabric: FabricSpec) -> MessageTime:
+    """The ideal profile's rule for point to point: hop latency plus size / hop bandwidth."""
+    return MessageTime(
+        fabric.hop_latency_s + size_bytes / fabric.hop_bandwidth_bytes_per_s, "assumed"
+    )
+
+
+def dispatch_bytes_per_value(scenario: Scenario) -> float:
+    """FP8 with block scales where the weights are FP8 or narrower, else 16 bit."""
+    model = scenario.model
+    if scenario.precision in {"fp8", "fp4"} and model.quantised != "experts":
+        return 1.0 + 4.0 / FP8_SCALE_BLOCK
+    return ACTIVATION_BYTES
+
+
+def message_size(scenario: Scenario, payload: Payload, shape: PassShape, n_ranks: int) -> float:
+    """Bytes of one message by nccl-tests' convention.
+
+    Args:
+        scenario: What was asked.
+        payload: What travels.
+        shape: The pass it belongs to.
+        n_ranks: Ranks in the group (the gathered total counts every rank's part).
+    """
+    model = scenario.model
+    width = model.hidden_size
+    if payload == "token_ids":
+        return TOKEN_ID_BYTES * shape.sequences * scenario.workload.prompt_tokens
+    if payload == "activations":
+        return shape.tokens * width * ACTIVATION_BYTES
+    if payload in {"dispatch", "combine"}:
+        moe = model.moe
+        copies = moe.experts_per_token if moe else 0
+        # tokens that tensor parallelism has replicated are sliced first: each travels once
+        tokens = shape.tokens / scenario.parallel.tp
+        per_value = (
+            dispatch_bytes_per_value(scenario) if payload == "dispatch" else ACTIVATION_BYTES
+        )
+        return tokens * copies * width * per_value
+    if payload == "logits":
+        return shape.sequences * model.vocab_size * ACTIVATION_BYTES
+    if payload == "token":
+        return TOKEN_ID_BYTES * shape.sequences
+    return TOKEN_ID_BYTES * shape.sequences * n_ranks
+
+
+def traffic_class(payload: Payload, *, is_send: bool) -> TrafficClass:
+    """The class a payload counts under; activations are tp in a collective and pp in a send."""
+    if payload == "activations":
+        return "pp" if is_send else "tp"
+    return TRAFFIC_CLASS[payload]

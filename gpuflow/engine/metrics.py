@@ -1,0 +1,231 @@
+"""The figures of a timeline: TTFT, TPOT, tokens per second, traffic, links, memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuflow.cluster.cost import CostModel, decode_shape
+from gpuflow.cluster.mesh import mesh_of
+from gpuflow.engine.cache import CacheFill
+from gpuflow.engine.link_traffic import LinkBytes, link_traffic
+from gpuflow.engine.timeline import Span, StepTime, Timeline, TimeSource
+from gpuflow.scenario.spec import Assumption, Phase, TrafficClass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTime:
+    """TPOT at one place of the output."""
+
+    position: int
+    """Output token, from 2."""
+    tpot_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """All messages of one kind in one pass."""
+
+    traffic_class: TrafficClass
+    phase: Phase
+    collective: str
+    algorithm: str
+    ranks: int
+    message_size_bytes: float
+    messages: int
+    """On the critical path of one pass (decode: of one token)."""
+    time_s: float
+    share: float
+    """Of TTFT in prefill, of TPOT in decode."""
+    time_source: TimeSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankMemory:
+    """Memory of one GPU once the whole answer is there."""
+
+    rank: int
+    weights_bytes: float
+    kv_bytes: float
+    free_bytes: float
+    """Negative when it does not fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Everything `gpuflow estimate` says."""
+
+    timeline: Timeline
+    ttft_s: float
+    tpot_s: float | None
+    """None when only one token is asked for."""
+    tpot_at: tuple[TokenTime, ...]
+    tokens_per_s_per_user: float | None
+    tokens_per_s: float | None
+    steps: tuple[StepTime, ...]
+    traffic: tuple[Traffic, ...]
+    links: tuple[LinkBytes, ...]
+    memory: tuple[RankMemory, ...]
+    assumed: tuple[Assumption, ...]
+    not_modelled: tuple[str, ...]
+    """Codes: locale keys `not_modelled.<code>`."""
+
+
+def tokens_per_s(timeline: Timeline) -> float:
+    """Of all users together: batch x dp / TPOT."""
+    scenario = timeline.scenario
+    return scenario.workload.batch * scenario.parallel.dp / timeline.tpot_s
+
+
+def estimate(timeline: Timeline) -> Estimate:
+    """All figures of a timeline."""
+    has_laps = timeline.laps > 0
+    return Estimate(
+        timeline=timeline,
+        ttft_s=timeline.ttft_s,
+        tpot_s=timeline.tpot_s if has_laps else None,
+        tpot_at=_tpot_at(timeline) if has_laps else (),
+        tokens_per_s_per_user=1 / timeline.tpot_s if has_laps else None,
+        tokens_per_s=tokens_per_s(timeline) if has_laps else None,
+        steps=timeline.steps,
+        traffic=traffic(timeline),
+        links=link_traffic(timeline),
+        memory=memory(timeline),
+        assumed=(*timeline.scenario.model.assumed, *_assumptions(timeline)),
+        not_modelled=not_modelled(timeline),
+    )
+
+
+def _tpot_at(timeline: Timeline) -> tuple[TokenTime, ...]:
+    """TPOT of the first, the middle and the last lap: the mean lap with its own attention."""
+    last = timeline.scenario.workload.output_tokens
+    places = sorted({2, (2 + last) // 2, last})
+    return tuple(TokenTime(position=n, tpot_s=lap_seconds(timeline, n)) for n in places)
+
+
+def lap_seconds(timeline: Timeline, position: int) -> float:
+    """Length of one decode lap.
+
+    Only attention changes from lap to lap, so the mean lap is corrected by its difference.
+    """
+    scenario = timeline.scenario
+    fixed = scenario.with_workload(
+        context_tokens=round(decode_shape(scenario, position).context)
+    )
+    cost, mean_cost = CostModel(fixed), CostModel(scenario)
+    shape, mean_shape = decode_shape(fixed), decode_shape(scenario)
+    difference = 0.0
+    for layer in scenario.model.layers:
+        difference += cost.attention(layer, shape).time_s
+        difference -= mean_cost.attention(layer, mean_shape).time_s
+    return timeline.tpot_s + difference
+
+
+def communication_share(timeline: Timeline, phase: Phase, traffic_class: TrafficClass) -> float:
+    """Part of TTFT or TPOT that a traffic class takes."""
+    whole = timeline.ttft_s if phase == "prefill" else timeline.tpot_s
+    spent = sum(
+        s.duration_s
+        for s in timeline.spans
+        if s.phase == phase and s.traffic_class == traffic_class
+    )
+    return spent / whole if whole else 0.0
+
+
+def traffic(timeline: Timeline) -> tuple[Traffic, ...]:
+    """Messages by kind, in the order in which they first occur."""
+    kinds: dict[tuple[object, ...], list[Span]] = {}
+    for span in timeline.spans:
+        if span.traffic_class is None:
+            continue
+        key = (
+            span.traffic_class,
+            span.phase,
+            span.collective,
+            span.message_size_bytes,
+            len(span.groups[0]),
+            span.time_source,
+        )
+        kinds.setdefault(key, []).append(span)
+    rows: list[Traffic] = []
+    for spans in kinds.values():
+        first = spans[0]
+        whole = timeline.ttft_s if first.phase == "prefill" else timeline.tpot_s
+        seconds = sum(s.duration_s for s in spans)
+        if first.traffic_class is None:
+            continue
+        rows.append(
+            Traffic(
+                traffic_class=first.traffic_class,
+                phase=first.phase,
+                collective=first.collective or "",
+                algorithm=first.algorithm,
+                ranks=len(first.groups[0]),
+                message_size_bytes=first.message_size_bytes,
+                messages=len(spans),
+                time_s=seconds,
+                share=seconds / whole if whole else 0.0,
+                time_source=first.time_source,
+            )
+        )
+    return tuple(rows)
+
+
+def memory(timeline: Timeline) -> tuple[RankMemory, ...]:
+    """Weights, KV cache at the end of the answer, and what is left, rank by rank."""
+    scenario = timeline.scenario
+    mesh, cost, fill = mesh_of(scenario), CostModel(scenario), CacheFill(timeline)
+    stages = range(scenario.parallel.pp)
+    weights = [cost.stage_weight_bytes(s) for s in stages]
+    kv = [fill.bytes_at(s, timeline.end_s) for s in stages]
+    whole = scenario.cluster.device.memory_bytes
+    rows: list[RankMemory] = []
+    for rank in range(mesh.n_ranks):
+        stage = mesh.position(rank).stage
+        rows.append(
+            RankMemory(
+                rank=rank,
+                weights_bytes=weights[stage],
+                kv_bytes=kv[stage],
+                free_bytes=whole - weights[stage] - kv[stage],
+            )
+        )
+    return tuple(rows)
+
+
+def fits(timeline: Timeline) -> bool:
+    """True when weights and cache fit on every GPU."""
+    return all(row.free_bytes >= 0 for row in memory(timeline))
+
+
+def _assumptions(timeline: Timeline) -> tuple[Assumption, ...]:
+    """What the figures take for granted in this scenario."""
+    scenario = timeline.scenario
+    peaks = scenario.cluster.device.peak_flop_per_s
+    name = "bf16" if scenario.precision == "fp16" else scenario.precision
+    made = [
+        Assumption(key="profile", value=scenario.profile.name, reason="profile"),
+        Assumption(key="kv_precision", value="bf16", reason="kv_precision"),
+    ]
+    if name not in peaks:
+        made.append(Assumption(key="precision", value=name, reason="weight_only"))
+    if scenario.model.has_experts:
+        made.append(Assumption(key="routing", value="uniform", reason="uniform_routing"))
+    if scenario.workload.context_tokens is None:
+        context = round(decode_shape(scenario).context)
+        made.append(Assumption(key="context", value=str(context), reason="mean_context"))
+    return tuple(made)
+
+
+def not_modelled(timeline: Timeline) -> tuple[str, ...]:
+    """Codes of what the figures leave out, most important first."""
+    profile = timeline.scenario.profile
+    codes = ["queueing", "overlap", "sampling"]
+    if not profile.host_s_per_step:
+        codes.insert(0, "host_time")
+    if not profile.elementwise:
+        codes.append("elementwise")
+    if timeline.scenario.parallel.pp > 1:
+        codes.append("micro_batches")
+    if timeline.scenario.model.has_experts:
+        codes.append("expert_imbalance")
+    return tuple(codes)

@@ -1,0 +1,312 @@
+"""State at one moment: a look-up in the timeline, never a simulation."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache
+
+from gpuflow.cluster.mesh import Mesh, mesh_of
+from gpuflow.collectives.small import SmallReplay, small_replay
+from gpuflow.engine.cache import CacheFill
+from gpuflow.engine.metrics import tokens_per_s
+from gpuflow.engine.pace import Pace, Stretch
+from gpuflow.engine.state import (
+    Activity,
+    Channel,
+    GpuState,
+    Known,
+    Replay,
+    ReplayRow,
+    State,
+)
+from gpuflow.engine.timeline import Span, StepTime
+
+MAX_REPLAY_RANKS = 16
+"""Groups above this size are too many rows for a picture."""
+
+
+class Moments:
+    """States of one paced timeline."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.timeline = pace.timeline
+        self.mesh: Mesh = mesh_of(self.timeline.scenario)
+        self.fill = CacheFill(self.timeline)
+        self.lines = _channel_lines(self.mesh)
+        self._span_ends = [s.end_s for s in self.timeline.spans]
+
+    def at(self, screen_s: float) -> State:
+        """The state at a screen second, clipped to the play's length."""
+        moment_s = min(max(screen_s, 0.0), self.pace.duration_s)
+        stretch = self.pace.stretch(moment_s)
+        time_s = self.pace.time(moment_s)
+        is_end = moment_s >= self.pace.duration_s
+        span, progress = self._span(stretch, time_s, moment_s)
+        step = self.timeline.steps[stretch.step]
+        running = None if is_end else span
+        return State(
+            screen_s=moment_s,
+            time_s=time_s,
+            slowdown=stretch.slowdown,
+            step=step,
+            span=running,
+            span_progress=progress,
+            repeat_shown=self._layers_shown(step)[0],
+            repeat_alike=self._layers_shown(step)[1],
+            is_compressed=stretch.is_compressed,
+            gpus=self._gpus(step, running, time_s),
+            channels=self._channels(running, progress),
+            replay=self._replay(running, progress),
+            known=self._known(step, time_s, is_end=is_end),
+            is_end=is_end,
+        )
+
+    def _span(self, stretch: Stretch, time_s: float, screen_s: float) -> tuple[Span | None, float]:
+        """The span that runs, and how far it is (by the screen's time where it takes none)."""
+        if stretch.first_span == stretch.last_span:
+            return None, 0.0
+        lasts_s = stretch.screen_end_s - stretch.screen_start_s
+        if stretch.last_span - stretch.first_span == 1:
+            span = self.timeline.spans[stretch.first_span]
+            return span, min((screen_s - stretch.screen_start_s) / lasts_s, 1.0)
+        index = bisect_right(
+            self._span_ends, time_s, lo=stretch.first_span, hi=stretch.last_span - 1
+        )
+        span = self.timeline.spans[index]
+        if span.duration_s <= 0:
+            return span, 1.0
+        return span, min(max((time_s - span.start_s) / span.duration_s, 0.0), 1.0)
+
+    @lru_cache(maxsize=64)  # noqa: B019 - one Moments lives as long as the player
+    def _layers_shown(self, step: StepTime) -> tuple[int, int]:
+        """(layers shown slowly, layers compressed) of a step."""
+        shown: set[tuple[int | None, int]] = set()
+        alike: set[tuple[int | None, int]] = set()
+        for stretch in self.pace.stretches:
+            if stretch.step != step.index:
+                continue
+            for span in self.timeline.spans[stretch.first_span : stretch.last_span]:
+                if span.layer:
+                    (alike if stretch.is_compressed else shown).add((span.stage, span.layer))
+        return len(shown), len(alike)
+
+    # ------------------------------------------------------------ GPUs
+
+    def _gpus(self, step: StepTime, span: Span | None, time_s: float) -> tuple[GpuState, ...]:
+        scenario = self.timeline.scenario
+        per_stage = len(scenario.model.layers) // scenario.parallel.pp
+        stages = range(scenario.parallel.pp)
+        held = [self.fill.bytes_at(s, time_s) for s in stages]
+        each = [self.fill.bytes_per_token(s) for s in stages]
+        room = [self.fill.capacity_bytes(s) for s in stages]
+        doing = _activities(span)
+        made: list[GpuState] = []
+        for rank in range(self.mesh.n_ranks):
+            dp_rank, stage, tp_rank = self.mesh.position(rank)
+            working = span is not None and span.stage == stage and span.layer > 0
+            made.append(
+                GpuState(
+                    rank=rank,
+                    node=self.mesh.node(rank),
+                    stage=stage,
+                    tp_rank=tp_rank,
+                    dp_rank=dp_rank,
+                    first_layer=stage * per_stage + 1,
+                    last_layer=(stage + 1) * per_stage,
+                    activity=doing.get(rank, "idle" if span is None else "wait"),
+                    layer=span.layer if span is not None and working else 0,
+                    layers=per_stage,
+                    kv_tokens=round(held[stage] / each[stage]) if each[stage] else 0,
+                    kv_bytes=held[stage],
+                    kv_capacity_bytes=room[stage],
+                )
+            )
+        return tuple(made)
+
+    # ------------------------------------------------------------ lines
+
+    def _channels(self, span: Span | None, progress: float) -> tuple[Channel, ...]:
+        moving = self._moving(span, progress)
+        return tuple(
+            Channel(
+                traffic_class=line.traffic_class,
+                source=line.source,
+                destination=line.destination,
+                is_moving=(line.source, line.destination) in moving
+                or (line.destination, line.source) in moving,
+                is_backward=(line.destination, line.source) in moving,
+            )
+            for line in self.lines
+        )
+
+    def _moving(self, span: Span | None, progress: float) -> frozenset[tuple[int, int]]:
+        """Directed neighbour pairs over which bytes move in the round under way."""
+        if span is None or span.collective is None:
+            return frozenset()
+        pairs: set[tuple[int, int]] = set()
+        for group in span.groups:
+            for source, destination in _round_transfers(span, group, progress):
+                pairs.update(self._path(source, destination))
+        return frozenset(pairs)
+
+    def _path(self, source: int, destination: int) -> list[tuple[int, int]]:
+        """Neighbour to neighbour: down or up the stages, then along the tensor-parallel row."""
+        a, b = self.mesh.position(source), self.mesh.position(destination)
+        path: list[tuple[int, int]] = []
+        here = source
+        if a.dp_rank != b.dp_rank:
+            row = self.mesh.stage_ranks(a.stage)
+            i, j = row.index(source), row.index(self.mesh.rank(b.dp_rank, a.stage, b.tp_rank))
+            way = 1 if j > i else -1
+            path.extend((row[k], row[k + way]) for k in range(i, j, way))
+            return path
+        for stage in _between(a.stage, b.stage):
+            there = self.mesh.rank(a.dp_rank, stage, a.tp_rank)
+            path.append((here, there))
+            here = there
+        for tp_rank in _between(a.tp_rank, b.tp_rank):
+            there = self.mesh.rank(b.dp_rank, b.stage, tp_rank)
+            path.append((here, there))
+            here = there
+        return path
+
+    # ------------------------------------------------------------ replay and figures
+
+    def _replay(self, span: Span | None, progress: float) -> Replay | None:
+        if span is None or span.collective is None or not span.groups:
+            return None
+        group = span.groups[0]
+        if len(group) > MAX_REPLAY_RANKS:
+            return None
+        small = _small(span.collective, span.algorithm, len(group), span.root)
+        done = min(int(progress * len(small.rounds)), len(small.rounds))
+        running = small.rounds[done].transfers if done < len(small.rounds) else ()
+        now = small.rounds[done - 1].rows if done else small.before
+        return Replay(
+            collective=span.collective,
+            algorithm=span.algorithm,
+            round=done,
+            rounds=len(small.rounds),
+            before=_rows(small.before, group),
+            now=_rows(now, group),
+            after=_rows(small.after, group),
+            transfers=tuple((group[a], group[b]) for a, b in running),
+        )
+
+    def _known(self, step: StepTime, time_s: float, *, is_end: bool) -> Known:
+        timeline = self.timeline
+        lap_end = timeline.steps[-1].end_s
+        lap_done = timeline.laps > 0 and (is_end or time_s >= lap_end) and step.phase == "decode"
+        spent = communicated = 0.0
+        for span in timeline.spans[step.first_span : step.last_span]:
+            if span.start_s >= time_s or span.kind == "fold":
+                break
+            part = min(span.end_s, time_s) - span.start_s
+            spent += part
+            communicated += part if span.traffic_class is not None else 0.0
+        stages = [self.mesh.position(rank).stage for rank in range(self.mesh.n_ranks)]
+        held = [self.fill.bytes_at(s, time_s) for s in range(timeline.scenario.parallel.pp)]
+        room = [self.fill.capacity_bytes(s) for s in range(timeline.scenario.parallel.pp)]
+        return Known(
+            ttft_s=timeline.ttft_s if time_s >= timeline.ttft_s else None,
+            tpot_s=timeline.tpot_s if lap_done else None,
+            tokens_per_s=tokens_per_s(timeline) if lap_done else None,
+            communication_share=communicated / spent if spent else None,
+            kv_bytes=sum(held[s] for s in stages),
+            kv_capacity_bytes=sum(room[s] for s in stages),
+        )
+
+
+def state_at(pace: Pace, screen_s: float) -> State:
+    """The state at a screen second; for many moments of one timeline keep a `Moments`."""
+    return Moments(pace).at(screen_s)
+
+
+def _between(start: int, end: int) -> range:
+    """The numbers after start up to end, either way."""
+    return range(start + 1, end + 1) if end > start else range(start - 1, end - 1, -1)
+
+
+@lru_cache(maxsize=256)
+def _small(collective: str, algorithm: str, n_ranks: int, root: int) -> SmallReplay:
+    return small_replay(collective, algorithm, n_ranks, root)
+
+
+def _round_transfers(
+    span: Span, group: tuple[int, ...], progress: float
+) -> list[tuple[int, int]]:
+    """(from, to) ranks of the round under way; neighbours in turn in groups too large to replay."""
+    n = len(group)
+    if n > MAX_REPLAY_RANKS:
+        return [(group[i], group[(i + 1) % n]) for i in range(n)]
+    rounds = _small(span.collective or "", span.algorithm, n, span.root).rounds
+    if not rounds:
+        return []
+    current = rounds[min(int(progress * len(rounds)), len(rounds) - 1)]
+    return [(group[a], group[b]) for a, b in current.transfers]
+
+
+def _activities(span: Span | None) -> dict[int, Activity]:
+    """What the ranks that take part in a span do; the others wait."""
+    if span is None or span.kind == "fold":
+        return {}
+    if span.kind == "send":
+        return {pair[0]: "send" for pair in span.groups} | {
+            pair[1]: "receive" for pair in span.groups
+        }
+    if span.kind == "compute":
+        return {rank: "compute" for group in span.groups for rank in group}
+    if span.kind == "host":
+        return {rank: "host" for group in span.groups for rank in group}
+    rooted: dict[str, tuple[Activity, Activity]] = {
+        "broadcast": ("send", "receive"),
+        "scatter": ("send", "receive"),
+        "gather": ("receive", "send"),
+        "reduce": ("receive", "send"),
+    }
+    at_root, elsewhere = rooted.get(span.collective or "", ("exchange", "exchange"))
+    return {
+        rank: at_root if peer == span.root else elsewhere
+        for group in span.groups
+        for peer, rank in enumerate(group)
+    }
+
+
+def _rows(rows: tuple[object, ...], group: tuple[int, ...]) -> tuple[ReplayRow, ...]:
+    made = []
+    for rank, row in zip(group, rows, strict=True):
+        made.append(
+            ReplayRow(
+                rank=rank,
+                values=row.values,  # type: ignore[attr-defined]
+                is_final=row.is_final,  # type: ignore[attr-defined]
+            )
+        )
+    return tuple(made)
+
+
+def _channel_lines(mesh: Mesh) -> tuple[Channel, ...]:
+    """The lines of the picture: neighbours in a row, the same position one stage on."""
+    p = mesh.parallel
+    lines: list[Channel] = []
+    for stage in range(p.pp):
+        for group in mesh.groups("tp", stage):
+            lines.extend(_line("tp", a, b) for a, b in zip(group, group[1:], strict=False))
+        if p.ep > p.tp:
+            row = mesh.stage_ranks(stage)
+            for a, b in zip(row, row[1:], strict=False):
+                if mesh.position(a).dp_rank != mesh.position(b).dp_rank:
+                    lines.append(_line("ep", a, b))
+        if stage + 1 < p.pp:
+            lines.extend(_line("pp", a, b) for a, b in mesh.hops(stage))
+    return tuple(lines)
+
+
+def _line(traffic_class: str, source: int, destination: int) -> Channel:
+    return Channel(
+        traffic_class=traffic_class,  # type: ignore[arg-type]
+        source=source,
+        destination=destination,
+        is_moving=False,
+    )

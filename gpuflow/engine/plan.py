@@ -1,0 +1,274 @@
+"""From a scenario's steps to tasks: what runs, on which ranks, after what.
+
+Selectors are resolved here, operations that the split leaves nothing to do vanish, and every task
+gets its size and its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gpuflow.cluster.cost import CostModel, PassShape, decode_shape, prefill_shape
+from gpuflow.cluster.mesh import Groups, Mesh, mesh_of
+from gpuflow.cluster.parameters import stage_layers
+from gpuflow.collectives.algorithms import default_algorithm
+from gpuflow.engine.collective_time import (
+    MessageTime,
+    assumed_collective,
+    assumed_hop,
+    bus_factor,
+    fabric_of,
+    message_size,
+    traffic_class,
+)
+from gpuflow.engine.timeline import TimeSource
+from gpuflow.scenario.spec import (
+    Collective,
+    CollectiveOp,
+    ComputeOp,
+    ComputePart,
+    HostOp,
+    LayerSpec,
+    LayersOp,
+    Operation,
+    Payload,
+    Scenario,
+    SendOp,
+    StagesOp,
+    TrafficClass,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One piece of work; it starts when all tasks in `after` have ended."""
+
+    step: int
+    kind: Literal["compute", "collective", "send", "host"]
+    after: tuple[int, ...]
+    """Positions in the plan."""
+    duration_s: float
+    time_source: TimeSource = "assumed"
+    stage: int | None = None
+    layer: int = 0
+    layers: int = 0
+    part: ComputePart | None = None
+    collective: Collective | None = None
+    algorithm: str = ""
+    payload: Payload | None = None
+    traffic_class: TrafficClass | None = None
+    groups: Groups = ()
+    root: int = 0
+    message_size_bytes: float = 0.0
+    bus_bandwidth_bytes_per_s: float | None = None
+    host_action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in the model an operation stands."""
+
+    step: int
+    shape: PassShape
+    stage: int | None = None
+    layer: int = 0
+    layers: int = 0
+    spec: LayerSpec | None = None
+
+
+class Planner:
+    """Resolves the operations of one scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.mesh: Mesh = mesh_of(scenario)
+        self.cost = CostModel(scenario)
+        self._seconds: dict[tuple[object, ...], float] = {}
+
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks of one prefill pass and one decode lap.
+
+        One request is in flight, so each task waits for the one before it.
+        """
+        drafts: list[Task] = []
+        for index, step in enumerate(self.scenario.steps):
+            if step.phase == "decode" and self.scenario.workload.output_tokens < 2:
+                continue
+            shape = (prefill_shape if step.phase == "prefill" else decode_shape)(self.scenario)
+            place = _Place(index, shape)
+            if self._starts_pass(index):
+                drafts.extend(self._host_time(place))
+            for operation in step.operations:
+                drafts.extend(self._resolve(operation, place))
+        return tuple(
+            replace(task, after=(position - 1,) if position else ())
+            for position, task in enumerate(drafts)
+        )
+
+    def _starts_pass(self, index: int) -> bool:
+        steps = self.scenario.steps
+        return index == 0 or steps[index].phase != steps[index - 1].phase
+
+    def _host_time(self, place: _Place) -> Iterator[Task]:
+        if self.scenario.profile.host_s_per_step:
+            yield Task(
+                step=place.step,
+                kind="host",
+                after=(),
+                duration_s=self.scenario.profile.host_s_per_step,
+                host_action="schedule",
+                groups=self.mesh.groups("world", 0),
+            )
+
+    def _resolve(self, operation: Operation, place: _Place) -> Iterator[Task]:
+        if isinstance(operation, StagesOp):
+            for stage in self._selected(operation):
+                for inner in operation.operations:
+                    yield from self._resolve(inner, replace(place, stage=stage))
+        elif isinstance(operation, LayersOp):
+            yield from self._layers(operation, place)
+        elif isinstance(operation, ComputeOp):
+            yield self._compute(operation, place)
+        elif isinstance(operation, CollectiveOp):
+            yield from self._collective(operation, place)
+        elif isinstance(operation, SendOp):
+            yield from self._send(operation, place)
+        else:
+            yield self._host(operation, place)
+
+    def _selected(self, operation: StagesOp) -> range:
+        pp = self.scenario.parallel.pp
+        return {
+            "first": range(1),
+            "rest": range(1, pp),
+            "last": range(pp - 1, pp),
+            "all": range(pp),
+        }[operation.stages]
+
+    def _layers(self, operation: LayersOp, place: _Place) -> Iterator[Task]:
+        indices = stage_layers(self.scenario, place.stage or 0)
+        numbers = range(1, len(indices) + 1)
+        chosen = {"all": numbers, "first": numbers[:1], "rest": numbers[1:]}[operation.which]
+        for number in chosen:
+            at = replace(
+                place,
+                layer=number,
+                layers=len(indices),
+                spec=self.scenario.model.layers[indices[number - 1]],
+            )
+            for inner in operation.operations:
+                yield from self._resolve(inner, at)
+
+    def _stage_or_last(self, place: _Place) -> int:
+        return self.scenario.parallel.pp - 1 if place.stage is None else place.stage
+
+    def _compute(self, operation: ComputeOp, place: _Place) -> Task:
+        stage = self._stage_or_last(place)
+        key = (operation.part, place.spec, place.shape)
+        seconds = self._seconds.get(key)
+        if seconds is None:
+            seconds = self._seconds[key] = self._part_seconds(operation.part, place)
+        return Task(
+            step=place.step,
+            kind="compute",
+            after=(),
+            duration_s=seconds,
+            stage=stage,
+            layer=place.layer,
+            layers=place.layers,
+            part=operation.part,
+            groups=tuple((rank,) for rank in self.mesh.stage_ranks(stage)),
+        )
+
+    def _part_seconds(self, part: ComputePart, place: _Place) -> float:
+        spec = place.spec or self.scenario.model.layers[0]
+        if part == "attention":
+            return self.cost.attention(spec, place.shape).time_s
+        if part == "mlp":
+            return self.cost.mlp(spec, place.shape).time_s
+        if part == "head":
+            return self.cost.head(place.shape).time_s
+        if part == "embedding":
+            return self.cost.embedding(place.shape).time_s
+        return 0.0  # sampling: not charged by any profile so far, and said so
+
+    def _collective(self, operation: CollectiveOp, place: _Place) -> Iterator[Task]:
+        exchanged = self.cost.dispatched and (place.spec is None or place.spec.mlp.experts > 0)
+        if operation.when == "dispatched" and not exchanged:
+            return
+        if operation.when == "not_dispatched" and exchanged:
+            return
+        stage = self._stage_or_last(place)
+        groups = self.mesh.groups(operation.group, stage)
+        n = len(groups[0])
+        if n < 2:
+            return
+        size = message_size(self.scenario, operation.payload, place.shape, n)
+        fabric = fabric_of(self.scenario, self.mesh, groups)
+        timed = assumed_collective(operation.collective, size, n, fabric)
+        within_stage = operation.group in {"tp", "dp", "ep"}
+        yield Task(
+            step=place.step,
+            kind="collective",
+            after=(),
+            duration_s=timed.time_s,
+            time_source=timed.source,
+            stage=stage if within_stage else None,
+            layer=place.layer,
+            layers=place.layers,
+            collective=operation.collective,
+            algorithm=default_algorithm(operation.collective),
+            payload=operation.payload,
+            traffic_class=traffic_class(operation.payload, is_send=False),
+            groups=groups,
+            root=self._root(operation, groups),
+            message_size_bytes=size,
+            bus_bandwidth_bytes_per_s=_bus_bandwidth(operation.collective, size, n, timed),
+        )
+
+    def _root(self, operation: CollectiveOp, groups: Groups) -> int:
+        """A sampled token starts at the last stage's first rank, everything else at peer 0."""
+        if operation.collective != "broadcast" or operation.payload != "token":
+            return 0
+        last = self.scenario.parallel.pp - 1
+        sampler = self.mesh.rank(self.mesh.position(groups[0][0]).dp_rank, last, 0)
+        return groups[0].index(sampler) if sampler in groups[0] else 0
+
+    def _send(self, operation: SendOp, place: _Place) -> Iterator[Task]:
+        stage = place.stage or 0
+        if stage + 1 >= self.scenario.parallel.pp:
+            return
+        pairs = self.mesh.hops(stage)
+        size = message_size(self.scenario, operation.payload, place.shape, 2)
+        timed = assumed_hop(size, fabric_of(self.scenario, self.mesh, pairs))
+        yield Task(
+            step=place.step,
+            kind="send",
+            after=(),
+            duration_s=timed.time_s,
+            time_source=timed.source,
+            stage=stage,
+            collective="send_recv",
+            algorithm=default_algorithm("send_recv"),
+            payload=operation.payload,
+            traffic_class=traffic_class(operation.payload, is_send=True),
+            groups=pairs,
+            message_size_bytes=size,
+            bus_bandwidth_bytes_per_s=_bus_bandwidth("send_recv", size, 2, timed),
+        )
+
+    def _host(self, operation: HostOp, place: _Place) -> Task:
+        return Task(
+            step=place.step,
+            kind="host",
+            after=(),
+            duration_s=0.0,
+            host_action=operation.action,
+            groups=self.mesh.groups("world", 0),
+        )
+
+
+def _bus_bandwidth(collective: str, size: float, n_ranks: int, timed: MessageTime) -> float | None:
+    return bus_factor(collective, n_ranks) * size / timed.time_s if timed.time_s else None
