@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache
 
 from gpuflow.cluster.mesh import Mesh, mesh_of
-from gpuflow.collectives.small import SmallReplay, small_replay
+from gpuflow.collectives.small import SmallRow, small_replay
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.pace import Pace, Stretch
@@ -20,6 +19,7 @@ from gpuflow.engine.state import (
     State,
 )
 from gpuflow.engine.timeline import Span, StepTime
+from gpuflow.scenario.spec import TrafficClass
 
 MAX_REPLAY_RANKS = 16
 """Groups above this size are too many rows for a picture."""
@@ -35,6 +35,8 @@ class Moments:
         self.fill = CacheFill(self.timeline)
         self.lines = _channel_lines(self.mesh)
         self._span_ends = [s.end_s for s in self.timeline.spans]
+        self._layers = [self._count_layers(step) for step in self.timeline.steps]
+        """(layers shown slowly, layers compressed) of each step."""
 
     def at(self, screen_s: float) -> State:
         """The state at a screen second, clipped to the play's length."""
@@ -52,8 +54,8 @@ class Moments:
             step=step,
             span=running,
             span_progress=progress,
-            repeat_shown=self._layers_shown(step)[0],
-            repeat_alike=self._layers_shown(step)[1],
+            repeat_shown=self._layers[step.index][0],
+            repeat_alike=self._layers[step.index][1],
             is_compressed=stretch.is_compressed,
             gpus=self._gpus(step, running, time_s),
             channels=self._channels(running, progress),
@@ -78,9 +80,7 @@ class Moments:
             return span, 1.0
         return span, min(max((time_s - span.start_s) / span.duration_s, 0.0), 1.0)
 
-    @lru_cache(maxsize=64)  # noqa: B019 - one Moments lives as long as the player
-    def _layers_shown(self, step: StepTime) -> tuple[int, int]:
-        """(layers shown slowly, layers compressed) of a step."""
+    def _count_layers(self, step: StepTime) -> tuple[int, int]:
         shown: set[tuple[int | None, int]] = set()
         alike: set[tuple[int | None, int]] = set()
         for stretch in self.pace.stretches:
@@ -179,17 +179,16 @@ class Moments:
         group = span.groups[0]
         if len(group) > MAX_REPLAY_RANKS:
             return None
-        small = _small(span.collective, span.algorithm, len(group), span.root)
+        small = small_replay(span.collective, span.algorithm, len(group), span.root)
         done = min(int(progress * len(small.rounds)), len(small.rounds))
         running = small.rounds[done].transfers if done < len(small.rounds) else ()
-        now = small.rounds[done - 1].rows if done else small.before
         return Replay(
             collective=span.collective,
             algorithm=span.algorithm,
             round=done,
             rounds=len(small.rounds),
             before=_rows(small.before, group),
-            now=_rows(now, group),
+            now=_rows(small.rows_after(done), group),
             after=_rows(small.after, group),
             transfers=tuple((group[a], group[b]) for a, b in running),
         )
@@ -228,11 +227,6 @@ def _between(start: int, end: int) -> range:
     return range(start + 1, end + 1) if end > start else range(start - 1, end - 1, -1)
 
 
-@lru_cache(maxsize=256)
-def _small(collective: str, algorithm: str, n_ranks: int, root: int) -> SmallReplay:
-    return small_replay(collective, algorithm, n_ranks, root)
-
-
 def _round_transfers(
     span: Span, group: tuple[int, ...], progress: float
 ) -> list[tuple[int, int]]:
@@ -240,7 +234,7 @@ def _round_transfers(
     n = len(group)
     if n > MAX_REPLAY_RANKS:
         return [(group[i], group[(i + 1) % n]) for i in range(n)]
-    rounds = _small(span.collective or "", span.algorithm, n, span.root).rounds
+    rounds = small_replay(span.collective or "", span.algorithm, n, span.root).rounds
     if not rounds:
         return []
     current = rounds[min(int(progress * len(rounds)), len(rounds) - 1)]
@@ -273,17 +267,10 @@ def _activities(span: Span | None) -> dict[int, Activity]:
     }
 
 
-def _rows(rows: tuple[object, ...], group: tuple[int, ...]) -> tuple[ReplayRow, ...]:
-    made = []
-    for rank, row in zip(group, rows, strict=True):
-        made.append(
-            ReplayRow(
-                rank=rank,
-                values=row.values,  # type: ignore[attr-defined]
-                is_final=row.is_final,  # type: ignore[attr-defined]
-            )
-        )
-    return tuple(made)
+def _rows(rows: tuple[SmallRow, ...], group: tuple[int, ...]) -> tuple[ReplayRow, ...]:
+    return tuple(
+        ReplayRow(rank=group[row.peer], values=row.values, is_final=row.is_final) for row in rows
+    )
 
 
 def _channel_lines(mesh: Mesh) -> tuple[Channel, ...]:
@@ -303,9 +290,9 @@ def _channel_lines(mesh: Mesh) -> tuple[Channel, ...]:
     return tuple(lines)
 
 
-def _line(traffic_class: str, source: int, destination: int) -> Channel:
+def _line(traffic_class: TrafficClass, source: int, destination: int) -> Channel:
     return Channel(
-        traffic_class=traffic_class,  # type: ignore[arg-type]
+        traffic_class=traffic_class,
         source=source,
         destination=destination,
         is_moving=False,

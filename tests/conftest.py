@@ -1,0 +1,38 @@
+"""Scenarios that many rooms test against."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpuflow.importers.hf_config import read_model
+from gpuflow.scenario.load import Overrides, load_scenario
+from gpuflow.scenario.spec import Scenario
+
+Load = Callable[..., Scenario]
+
+
+@pytest.fixture(scope="session")
+def load() -> Load:
+    """Load a shipped scenario with overrides given as keywords."""
+
+    def _load(name: str = "tp2-pp2", **overrides: object) -> Scenario:
+        return load_scenario(
+            name,
+            Overrides(profile="ideal", **overrides),  # type: ignore[arg-type]
+            resolve_model=read_model,
+        )
+
+    return _load
+
+
+@pytest.fixture(scope="session")
+def inputs() -> Path:
+    """The folder of real files; tests that need it are skipped without it."""
+    folder = os.environ.get("GPUFLOW_INPUTS")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("GPUFLOW_INPUTS names no folder of real files")
+    return Path(folder)
