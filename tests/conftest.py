@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from gpuflow.importers.hf_config import read_model
 from gpuflow.scenario.load import Overrides, load_scenario
+
 from gpuflow.scenario.spec import Scenario
 
 Load = Callable[..., Scenario]

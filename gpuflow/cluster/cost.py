@@ -85,9 +85,7 @@ def decode_shape(scenario: Scenario, position: float | None = None) -> PassShape
     last = max(w.output_tokens, 2)
     at = (2 + last) / 2 if position is None else position
     context = w.context_tokens if w.context_tokens is not None else w.prompt_tokens + at - 1
-    return PassShape(
-        phase="decode", sequences=w.batch, tokens=w.batch, context=float(context)
-    )
+    return PassShape(phase="decode", sequences=w.batch, tokens=w.batch, context=float(context))
 
 
 def seen_tokens(attention: AttentionSpec, shape: PassShape, growth: float = 0.0) -> float:
@@ -256,8 +254,10 @@ class CostModel:
     # ------------------------------------------------------------ memory
 
     def kv_bytes_per_token(self, a: AttentionSpec) -> float:
-        """Cache of one token in one layer on one GPU; KV heads fewer than tp are replicated and a
-        latent is not split at all."""
+        """Cache of one token in one layer on one GPU.
+
+        KV heads fewer than tp are replicated, and a latent is not split at all.
+        """
         values = kv_values_per_token(a)
         if a.latent is not None:
             return values * ACTIVATION_BYTES
@@ -285,10 +285,15 @@ class CostModel:
         return total
 
     def stage_weight_bytes(self, stage: int) -> float:
-        """Weights of one GPU of a stage: its layers, the whole embedding on the first stage, its
-        slice of the head and the last norm on the last."""
+        """Weights of one GPU of a stage.
+
+        Its layers, the whole embedding on the first stage, its slice of the head and the last norm
+        on the last.
+        """
         model, p = self.scenario.model, self.scenario.parallel
-        total = sum(self.layer_weight_bytes(model.layers[i]) for i in stage_layers(self.scenario, stage))
+        total = sum(
+            self.layer_weight_bytes(model.layers[i]) for i in stage_layers(self.scenario, stage)
+        )
         table = model.vocab_size * self.h * self.stored.outer
         if stage == 0:
             total += table

@@ -62,13 +62,9 @@ class Mesh:
         """Process groups of that name; `stage` picks those of tp, dp and ep."""
         p = self.parallel
         if name == "tp":
-            return tuple(
-                tuple(self.rank(d, stage, t) for t in range(p.tp)) for d in range(p.dp)
-            )
+            return tuple(tuple(self.rank(d, stage, t) for t in range(p.tp)) for d in range(p.dp))
         if name == "dp":
-            return tuple(
-                tuple(self.rank(d, stage, t) for d in range(p.dp)) for t in range(p.tp)
-            )
+            return tuple(tuple(self.rank(d, stage, t) for d in range(p.dp)) for t in range(p.tp))
         if name == "ep":
             ranks = self.stage_ranks(stage)
             return tuple(ranks[i : i + p.ep] for i in range(0, len(ranks), p.ep))

@@ -1,4 +1,4 @@
-"""How full the KV cache of each stage is at any moment: written layer by layer as attention runs."""
+"""How full the KV cache of each stage is: written layer by layer as attention runs."""
 
 from __future__ import annotations
 

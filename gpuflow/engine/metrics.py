@@ -108,9 +108,7 @@ def lap_seconds(timeline: Timeline, position: int) -> float:
     Only attention changes from lap to lap, so the mean lap is corrected by its difference.
     """
     scenario = timeline.scenario
-    fixed = scenario.with_workload(
-        context_tokens=round(decode_shape(scenario, position).context)
-    )
+    fixed = scenario.with_workload(context_tokens=round(decode_shape(scenario, position).context))
     cost, mean_cost = CostModel(fixed), CostModel(scenario)
     shape, mean_shape = decode_shape(fixed), decode_shape(scenario)
     difference = 0.0

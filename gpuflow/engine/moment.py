@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 
 from gpuflow.cluster.mesh import Mesh, mesh_of
 from gpuflow.collectives.small import SmallRow, small_replay
@@ -227,9 +228,7 @@ def _between(start: int, end: int) -> range:
     return range(start + 1, end + 1) if end > start else range(start - 1, end - 1, -1)
 
 
-def _round_transfers(
-    span: Span, group: tuple[int, ...], progress: float
-) -> list[tuple[int, int]]:
+def _round_transfers(span: Span, group: tuple[int, ...], progress: float) -> list[tuple[int, int]]:
     """(from, to) ranks of the round under way; neighbours in turn in groups too large to replay."""
     n = len(group)
     if n > MAX_REPLAY_RANKS:
@@ -246,9 +245,8 @@ def _activities(span: Span | None) -> dict[int, Activity]:
     if span is None or span.kind == "fold":
         return {}
     if span.kind == "send":
-        return {pair[0]: "send" for pair in span.groups} | {
-            pair[1]: "receive" for pair in span.groups
-        }
+        ends: tuple[Activity, Activity] = ("send", "receive")
+        return {rank: end for pair in span.groups for rank, end in zip(pair, ends, strict=True)}
     if span.kind == "compute":
         return {rank: "compute" for group in span.groups for rank in group}
     if span.kind == "host":
@@ -279,10 +277,10 @@ def _channel_lines(mesh: Mesh) -> tuple[Channel, ...]:
     lines: list[Channel] = []
     for stage in range(p.pp):
         for group in mesh.groups("tp", stage):
-            lines.extend(_line("tp", a, b) for a, b in zip(group, group[1:], strict=False))
+            lines.extend(_line("tp", a, b) for a, b in pairwise(group))
         if p.ep > p.tp:
             row = mesh.stage_ranks(stage)
-            for a, b in zip(row, row[1:], strict=False):
+            for a, b in pairwise(row):
                 if mesh.position(a).dp_rank != mesh.position(b).dp_rank:
                     lines.append(_line("ep", a, b))
         if stage + 1 < p.pp:

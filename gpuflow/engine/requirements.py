@@ -132,9 +132,7 @@ def _base_compute_s(timeline: Timeline, traffic: TrafficClass, phase: Phase) -> 
 def _row(
     timeline: Timeline, overhead: float, row_id: RowId, traffic: TrafficClass, phase: Phase
 ) -> Requirement:
-    spans = [
-        s for s in timeline.spans if s.phase == phase and s.traffic_class == traffic
-    ]
+    spans = [s for s in timeline.spans if s.phase == phase and s.traffic_class == traffic]
     if not spans:
         return _empty(row_id, traffic, phase)
     scenario = timeline.scenario

@@ -31,7 +31,7 @@ class GpuState:
     layers: int
     """Layers of the stage."""
     kv_tokens: int
-    """Tokens in the KV cache of this stage, of all sequences here together (at the present layer)."""
+    """Tokens in the KV cache of this stage, of all its sequences together."""
     kv_bytes: float
     kv_capacity_bytes: float
     """Memory left by the weights."""
