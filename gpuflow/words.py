@@ -76,11 +76,16 @@ def language_of(option: str | None, environ: Mapping[str, str]) -> Language:
 
 
 def problem_text(problem: Problem, language: Language) -> tuple[str, str]:
-    """The message of a problem and its hint; the hint is empty when there is none."""
-    message = t(f"problem.{problem.code}", language, **problem.values)
-    if not problem.hint:
-        return message, ""
-    return message, t(f"hint.{problem.hint}", language, **problem.values)
+    """The message of a problem and its hint; the hint is empty when there is none.
+
+    A value whose name ends in `_kind` is itself a key, `kind.<value>`: whole number, list ...
+    """
+    values = {
+        name: t(f"kind.{value}", language) if name.endswith("_kind") else value
+        for name, value in problem.values.items()
+    }
+    message = t(f"problem.{problem.code}", language, **values)
+    return message, t(f"hint.{problem.hint}", language, **values) if problem.hint else ""
 
 
 def report(problems: Iterable[Problem], language: Language) -> str:

@@ -105,6 +105,11 @@ def profile_names() -> tuple[str, ...]:
     return tuple(_entries("profile"))
 
 
+def has_model(name: str) -> bool:
+    """Whether the catalogue has a model of that name."""
+    return _plain(name) in _aliases("model")
+
+
 def has_peak(device: DeviceSpec, precision: str) -> bool:
     """Whether the device computes in a precision.
 

@@ -29,6 +29,8 @@ GroupName = Literal["tp", "pp", "dp", "ep", "replica", "world"]
 StageSelector = Literal["first", "rest", "last", "all"]
 ComputePart = Literal["embedding", "attention", "mlp", "head", "sampling"]
 Condition = Literal["always", "dispatched", "not_dispatched"]
+HostAction = Literal["deliver_prompts", "tokenize", "detokenize", "schedule"]
+LayerSelector = Literal["all", "first", "rest"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,14 +286,14 @@ class SendOp:
 class HostOp:
     """Something the host does: no bytes on the fabric."""
 
-    action: Literal["deliver_prompts", "tokenize", "detokenize", "schedule"]
+    action: HostAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayersOp:
     """Its operations once per layer of the stage at hand."""
 
-    which: Literal["all", "first", "rest"]
+    which: LayerSelector
     operations: tuple[Operation, ...]
 
 

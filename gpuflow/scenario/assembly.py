@@ -1,0 +1,287 @@
+"""From a draft to a scenario: names looked up, and everything that must fit together checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from gpuflow.errors import InputError
+from gpuflow.scenario import catalog
+from gpuflow.scenario.draft import MAX_RANKS, Draft
+from gpuflow.scenario.spec import (
+    ClusterSpec,
+    DeviceSpec,
+    FabricSpec,
+    ModelSpec,
+    ParallelSpec,
+    ProfileSpec,
+    Scenario,
+    WorkloadSpec,
+)
+from gpuflow.units import format_bit_rate
+
+ResolveModel = Callable[[Path], ModelSpec]
+"""Reads a model from a config.json or its folder."""
+
+_MAX_SUGGESTED = 12
+
+
+def assemble(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> Scenario | None:
+    """The scenario of a draft, or None when it has problems.
+
+    Args:
+        draft: What was asked; problems are added to it.
+        folder: Paths in the file are relative to it.
+        resolve_model: Reads models that are not in the catalogue; None: there are none.
+    """
+    model = _model(draft, folder, resolve_model)
+    cluster = _cluster(draft)
+    profile = _profile(draft)
+    precision = _precision(draft, model, cluster)
+    parallel = ParallelSpec(
+        **{name: draft.numbers.get(name, 1) for name in ("tp", "pp", "dp", "ep")}
+    )
+    _check_split(draft, model, parallel)
+    workload = _workload(draft)
+    if not (model and cluster and profile and precision and workload and draft.steps):
+        return None
+    if draft.name is None or draft.title is None or draft.problems.found:
+        return None
+    return Scenario(
+        name=draft.name,
+        title=draft.title,
+        model=model,
+        cluster=cluster,
+        parallel=parallel,
+        workload=workload,
+        precision=precision,
+        profile=profile,
+        steps=draft.steps,
+    )
+
+
+def _model(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> ModelSpec | None:
+    name = draft.words.get("model")
+    if name is None:
+        return None
+    path = Path(name) if draft.is_option("model") else folder / name
+    try:
+        if resolve_model is not None and not catalog.has_model(name) and _is_path(name, path):
+            return resolve_model(path)
+        return catalog.model(name)
+    except InputError as error:
+        _look_up_failed(draft, "model", error)
+        return None
+
+
+def _is_path(name: str, path: Path) -> bool:
+    """Whether a model's name means a file: it is written like one, or there is one."""
+    if name.endswith(".json") or name.startswith(("/", "./", "../")) or name in {".", ".."}:
+        return True
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _look_up_failed(draft: Draft, name: str, error: InputError) -> None:
+    """Points a catalogue's problem at the value; problems in other files keep their place."""
+    for problem in error.problems:
+        if problem.file or problem.mark:
+            draft.problems.extend([problem])
+        else:
+            draft.blame(problem.code, (name,), hint=problem.hint, **problem.values)
+
+
+def _cluster(draft: Draft) -> ClusterSpec | None:
+    device = _device(draft)
+    if device is None:
+        return None
+    scale_up = _fabric(draft, "scale_up", device.fabric)
+    scale_out = _fabric(draft, "scale_out", device.nic)
+    if scale_up is None or scale_out is None:
+        return None
+    return ClusterSpec(
+        device=device,
+        scale_up=scale_up,
+        scale_out=_at_rate(scale_out, draft.nic_bandwidth_bytes_per_s),
+        gpus_per_node=draft.numbers.get("gpus_per_node", device.gpus_per_node),
+    )
+
+
+def _device(draft: Draft) -> DeviceSpec | None:
+    name = draft.words.get("gpu")
+    if name is None:
+        return None
+    try:
+        return catalog.device(name)
+    except InputError as error:
+        _look_up_failed(draft, "gpu", error)
+        return None
+
+
+def _fabric(
+    draft: Draft, tier: Literal["scale_up", "scale_out"], default: str
+) -> FabricSpec | None:
+    try:
+        fabric = catalog.fabric(draft.words.get(tier, default))
+    except InputError as error:
+        _look_up_failed(draft, tier, error)
+        return None
+    if fabric.tier != tier:
+        allowed = list(catalog.fabric_names(tier))
+        draft.blame(
+            "fabric_tier",
+            (tier,),
+            hint="allowed_here",
+            found=fabric.name,
+            tier_kind=fabric.tier,
+            wanted_kind=tier,
+            allowed=allowed,
+        )
+        return None
+    return fabric
+
+
+def _at_rate(fabric: FabricSpec, rate_bytes_per_s: float | None) -> FabricSpec:
+    """The fabric with another nominal rate; what is reached of it scales along."""
+    if rate_bytes_per_s is None or rate_bytes_per_s == fabric.link_bandwidth_bytes_per_s:
+        return fabric
+    share = rate_bytes_per_s / fabric.link_bandwidth_bytes_per_s
+    return replace(
+        fabric,
+        title=f"{fabric.title} @ {format_bit_rate(rate_bytes_per_s)}",
+        link_bandwidth_bytes_per_s=rate_bytes_per_s,
+        bus_bandwidth_bytes_per_s=fabric.bus_bandwidth_bytes_per_s * share,
+        hop_bandwidth_bytes_per_s=fabric.hop_bandwidth_bytes_per_s * share,
+    )
+
+
+def _profile(draft: Draft) -> ProfileSpec | None:
+    try:
+        return catalog.profile(draft.words.get("profile", catalog.DEFAULT_PROFILE))
+    except InputError as error:
+        _look_up_failed(draft, "profile", error)
+        return None
+
+
+def _precision(draft: Draft, model: ModelSpec | None, cluster: ClusterSpec | None) -> str | None:
+    precision = draft.words.get("precision")
+    if precision is not None and precision not in catalog.PRECISIONS:
+        draft.blame(
+            "unknown_precision",
+            ("precision",),
+            hint="allowed_here",
+            found=precision,
+            allowed=list(catalog.PRECISIONS),
+        )
+        return None
+    if precision is None and model is not None:
+        precision = model.precision
+    if precision is None or cluster is None:
+        return precision
+    if not catalog.has_peak(cluster.device, precision):
+        draft.blame(
+            "no_peak",
+            ("precision", "gpu", "model"),
+            hint="precisions_of_gpu",
+            precision=precision,
+            gpu=cluster.device.title,
+            allowed=[p for p in catalog.PRECISIONS if catalog.has_peak(cluster.device, p)],
+        )
+        return None
+    return precision
+
+
+def _workload(draft: Draft) -> WorkloadSpec | None:
+    batch, prompt, output = (draft.numbers.get(name) for name in ("batch", "prompt", "output"))
+    if batch is None or prompt is None or output is None:
+        return None
+    return WorkloadSpec(
+        batch=batch,
+        prompt_tokens=prompt,
+        output_tokens=output,
+        context_tokens=draft.numbers.get("context"),
+    )
+
+
+def _check_split(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec) -> None:
+    if parallel.world > MAX_RANKS:
+        draft.blame("world_too_large", ("tp", "pp", "dp"), found=parallel.world, limit=MAX_RANKS)
+        return
+    if model is not None:
+        _check_heads(draft, model, parallel)
+        _check_layers(draft, model, parallel)
+    _check_experts(draft, model, parallel)
+
+
+def _check_heads(draft: Draft, model: ModelSpec, parallel: ParallelSpec) -> None:
+    heads = math.gcd(*(layer.attention.heads for layer in model.layers))
+    if heads % parallel.tp:
+        draft.blame(
+            "tp_heads",
+            ("tp", "model"),
+            hint="values_that_do",
+            tp=parallel.tp,
+            heads=heads,
+            model=model.title,
+            allowed=_divisors(heads, near=parallel.tp),
+        )
+
+
+def _check_layers(draft: Draft, model: ModelSpec, parallel: ParallelSpec) -> None:
+    n_layers = len(model.layers)
+    if n_layers % parallel.pp:
+        draft.blame(
+            "pp_layers",
+            ("pp", "model"),
+            hint="values_that_do",
+            pp=parallel.pp,
+            layers=n_layers,
+            model=model.title,
+            allowed=_divisors(n_layers, near=parallel.pp),
+        )
+
+
+def _check_experts(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec) -> None:
+    if parallel.ep == 1:
+        return
+    ranks = parallel.tp * parallel.dp
+    experts = model.moe.experts if model and model.moe else 0
+    if model is not None and not experts:
+        draft.blame(
+            "ep_without_experts", ("ep", "model"), hint="ep_one", ep=parallel.ep, model=model.title
+        )
+        return
+    allowed = _divisors(math.gcd(ranks, experts), near=parallel.ep)
+    if ranks % parallel.ep:
+        draft.blame(
+            "ep_ranks",
+            ("ep", "tp", "dp"),
+            hint="ep_values",
+            ep=parallel.ep,
+            tp=parallel.tp,
+            dp=parallel.dp,
+            ranks=ranks,
+            allowed=allowed,
+        )
+    elif model is not None and experts % parallel.ep:
+        draft.blame(
+            "ep_experts",
+            ("ep", "model"),
+            hint="ep_values",
+            ep=parallel.ep,
+            experts=experts,
+            model=model.title,
+            allowed=allowed,
+        )
+
+
+def _divisors(n: int, near: int) -> list[int]:
+    """Divisors of n; of many, those nearest to `near`."""
+    divisors = [d for d in range(1, n + 1) if n % d == 0]
+    nearest = sorted(divisors, key=lambda d: abs(math.log(d / near)))[:_MAX_SUGGESTED]
+    return sorted(nearest)

@@ -1,0 +1,215 @@
+"""What a scenario file and the overrides say, value by value, before it is known to fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from gpuflow.errors import Problem
+from gpuflow.scenario.nodes import Node, Problems
+from gpuflow.scenario.reader import Fields
+from gpuflow.scenario.spec import StepSpec, Text
+from gpuflow.scenario.steps import read_steps
+from gpuflow.scenario.texts import TEXT_EXAMPLE, read_text
+from gpuflow.units import parse_bandwidth
+
+FORMAT = "scenario/1"
+MAX_RANKS = 16_384
+"""Ranks of one scenario, and so the largest degree of any split."""
+LIMITS = {
+    "tp": MAX_RANKS,
+    "pp": MAX_RANKS,
+    "dp": MAX_RANKS,
+    "ep": MAX_RANKS,
+    "gpus_per_node": MAX_RANKS,
+    "batch": 1_000_000,
+    "prompt": 100_000_000,
+    "output": 100_000_000,
+    "context": 100_000_000,
+}
+"""Largest value of each whole number; the smallest is 1."""
+
+TOP_KEYS = (
+    "gpuflow",
+    "name",
+    "title",
+    "model",
+    "precision",
+    "cluster",
+    "parallel",
+    "workload",
+    "profile",
+    "steps",
+)
+CLUSTER_KEYS = ("gpu", "scale_up", "scale_out", "gpus_per_node", "nic_bandwidth")
+PARALLEL_KEYS = ("tp", "pp", "dp", "ep")
+WORKLOAD_KEYS = ("batch", "prompt", "output", "context")
+
+TOP_REQUIRED = {
+    "gpuflow": FORMAT,
+    "name": "my-scenario",
+    "title": TEXT_EXAMPLE,
+    "model": "llama-3-8b",
+    "cluster": "{gpu: h100-sxm}",
+    "workload": "{batch: 1, prompt: 512, output: 128}",
+    "steps": "[...]",
+}
+CLUSTER_REQUIRED = {"gpu": "h100-sxm"}
+WORKLOAD_REQUIRED = {"batch": "1", "prompt": "512", "output": "128"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Options that replace what a scenario says; None leaves it."""
+
+    model: str | None = None
+    """Catalogue name, a config.json or its folder."""
+    gpu: str | None = None
+    """Brings its own fabrics and number of GPUs a node."""
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    batch: int | None = None
+    prompt: int | None = None
+    output: int | None = None
+    context: int | None = None
+    precision: str | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value came from: a node of the file, or an option."""
+
+    key: str
+    """Dotted key, or `--option`."""
+    node: Node | None
+
+
+@dataclass(slots=True)
+class Draft:
+    """Values by their short name; what was missing or broken is absent."""
+
+    problems: Problems
+    name: str | None = None
+    title: Text | None = None
+    steps: tuple[StepSpec, ...] | None = None
+    words: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    nic_bandwidth_bytes_per_s: float | None = None
+    places: dict[str, Place] = field(default_factory=dict)
+
+    def is_option(self, name: str) -> bool:
+        """Whether a value was given as an option."""
+        return name in self.places and self.places[name].key.startswith("--")
+
+    def blame(self, code: str, names: tuple[str, ...], *, hint: str = "", **values: object) -> None:
+        """Reports a problem between values at the one the user should look at.
+
+        An option is looked at before the file, and of either the first of `names`.
+        """
+        given = [name for name in names if name in self.places]
+        options = [name for name in given if self.is_option(name)]
+        chosen = next(iter(options or given), None)
+        if chosen is None:
+            self.problems.add(code, hint=hint, values=values)
+            return
+        place = self.places[chosen]
+        if self.is_option(chosen):
+            self.problems.extend([Problem(code=code, key=place.key, values=values, hint=hint)])
+        else:
+            self.problems.add(code, place.node, key=place.key, hint=hint, values=values)
+
+
+def read_draft(top: Fields, overrides: Overrides) -> Draft:
+    """Reads a scenario's mapping and lays the overrides over it."""
+    draft = Draft(top.problems)
+    top.known(TOP_KEYS, TOP_REQUIRED)
+    _check_format(top)
+    draft.name = top.identifier("name")
+    draft.title = read_text(top, "title")
+    for name in ("model", "precision", "profile"):
+        _take_word(draft, top, name)
+    _read_cluster(draft, top.mapping("cluster"))
+    _read_numbers(draft, top.mapping("parallel"), PARALLEL_KEYS, {})
+    _read_numbers(draft, top.mapping("workload"), WORKLOAD_KEYS, WORKLOAD_REQUIRED)
+    draft.steps = read_steps(top)
+    _lay_over(draft, overrides)
+    return draft
+
+
+def _check_format(top: Fields) -> None:
+    word = top.word("gpuflow")
+    if word is not None and word != FORMAT:
+        node = top.node.values["gpuflow"]
+        top.problems.add(
+            "unknown_format",
+            node,
+            key="gpuflow",
+            hint="did_you_mean",
+            found=word,
+            suggestion=FORMAT,
+        )
+
+
+def _read_cluster(draft: Draft, cluster: Fields | None) -> None:
+    if cluster is None:
+        return
+    cluster.known(CLUSTER_KEYS, CLUSTER_REQUIRED)
+    for name in ("gpu", "scale_up", "scale_out"):
+        _take_word(draft, cluster, name)
+    _take_number(draft, cluster, "gpus_per_node")
+    draft.nic_bandwidth_bytes_per_s = cluster.quantity("nic_bandwidth", parse_bandwidth)
+
+
+def _read_numbers(
+    draft: Draft, inner: Fields | None, names: tuple[str, ...], required: dict[str, str]
+) -> None:
+    if inner is None:
+        return
+    inner.known(names, required)
+    for name in names:
+        _take_number(draft, inner, name)
+
+
+def _take_word(draft: Draft, inner: Fields, name: str) -> None:
+    word = inner.word(name)
+    if word is not None:
+        draft.words[name] = word
+        draft.places[name] = Place(inner.path(name), inner.node.values[name])
+
+
+def _take_number(draft: Draft, inner: Fields, name: str) -> None:
+    number = inner.whole(name, 1, LIMITS[name])
+    if number is not None:
+        draft.numbers[name] = number
+        draft.places[name] = Place(inner.path(name), inner.node.values[name])
+
+
+def _lay_over(draft: Draft, overrides: Overrides) -> None:
+    for option in fields(overrides):
+        value = getattr(overrides, option.name)
+        if value is None:
+            continue
+        draft.places[option.name] = Place(f"--{option.name}", None)
+        if isinstance(value, str):
+            draft.words[option.name] = value
+        elif 1 <= value <= LIMITS[option.name]:
+            draft.numbers[option.name] = value
+        else:
+            draft.numbers.pop(option.name, None)
+            draft.blame(
+                "out_of_range", (option.name,), found=value, least=1, most=LIMITS[option.name]
+            )
+    if overrides.model is not None and overrides.precision is None:
+        _forget(draft, "precision")
+    if overrides.gpu is not None:
+        for name in ("scale_up", "scale_out", "gpus_per_node"):
+            _forget(draft, name)
+        draft.nic_bandwidth_bytes_per_s = None
+
+
+def _forget(draft: Draft, name: str) -> None:
+    draft.words.pop(name, None)
+    draft.numbers.pop(name, None)
+    draft.places.pop(name, None)
