@@ -1,0 +1,233 @@
+"""Charges a schedule to the links of a fabric: how long it takes, and what every link carries.
+
+K  rounds at a time        T  transfers of a round        L  links        R  ranks of a group
+
+Rounds are synchronous: one begins when the slowest transfer of the last is done. A round takes
+the latency of its slowest start plus the largest bytes / capacity over all links; transfers that
+share a link share its bandwidth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gpuflow.cluster.fabric import Fabric
+from gpuflow.collectives.schedule import IntArray, Round, Schedule
+
+FloatArray = NDArray[np.float64]
+
+_BLOCK_TRANSFERS = 1 << 15
+_BLOCK_ROUNDS = 256
+"""At most so much is charged in one go: a block of 256 KiB stays in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What a schedule costs on a fabric."""
+
+    time_s: float
+    latency_s: float
+    """The part of the time that does not depend on sizes: the starts of all rounds."""
+    round_times_s: FloatArray
+    """One entry a round; they add up to `time_s`."""
+    link_bytes: FloatArray
+    """Bytes over each link, all rounds together; shape (L,)."""
+    bytes_sent: FloatArray
+    """Bytes each GPU of the fabric sends to others; shape (G,)."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+        return len(self.round_times_s)
+
+
+def charge(
+    schedule: Schedule,
+    fabric: Fabric,
+    gpus: ArrayLike,
+    itemsize: float,
+    latency_s: float | None = None,
+) -> Charge:
+    """Charges all rounds of a schedule, streaming them.
+
+    Args:
+        schedule: What moves.
+        fabric: Where it moves.
+        gpus: GPU of each peer, shape (R,); or (groups, R) for groups that run the schedule at the
+            same time and share links.
+        itemsize: Bytes of an element.
+        latency_s: Start of a round; None: what the fabric's links say.
+
+    Raises:
+        ValueError: `gpus` does not fit the schedule or the fabric.
+    """
+    members = np.atleast_2d(np.asarray(gpus, dtype=np.int64))
+    if members.shape[1] != schedule.n_ranks:
+        raise ValueError(f"{schedule.n_ranks} ranks need as many GPUs, got {members.shape[1]}")
+    if members.size and (members.min() < 0 or members.max() >= fabric.n_gpus):
+        raise ValueError(f"GPU numbers are 0..{fabric.n_gpus - 1}")
+    return charge_rounds(schedule.rounds(), fabric, members, itemsize, latency_s)
+
+
+def charge_rounds(
+    rounds: Iterable[Round],
+    fabric: Fabric,
+    members: IntArray,
+    itemsize: float,
+    latency_s: float | None = None,
+) -> Charge:
+    """`charge` for rounds at hand; `members` has shape (groups, R)."""
+    ledger = _Ledger(fabric, members, latency_s)
+    for one in rounds:
+        ledger.enter(one)
+    return ledger.close(itemsize)
+
+
+class _Ledger:
+    """Sums up rounds; neighbours between the same pairs are charged together."""
+
+    def __init__(self, fabric: Fabric, members: IntArray, latency_s: float | None) -> None:
+        self.fabric = fabric
+        self.members = members
+        self.latency_s = latency_s
+        self.link_elements = np.zeros(fabric.n_links)
+        self.sent_elements = np.zeros(fabric.n_gpus)
+        self.starts: list[FloatArray] = []
+        self.transfers: list[FloatArray] = []
+        self.pairs: _Pairs | None = None
+
+    def enter(self, one: Round) -> None:
+        pairs = self.pairs
+        # Algorithms hand out the same arrays again when the pairs stay the same, so looking at
+        # identity is enough; comparing the numbers would only cost time.
+        if (
+            pairs is None
+            or pairs.source is not one.source
+            or pairs.destination is not one.destination
+        ):
+            self._leave_pairs()
+            pairs = self.pairs = _Pairs(
+                one.source, one.destination, self.fabric, self.members, self.latency_s
+            )
+        pairs.block[pairs.n_pending] = one.count
+        pairs.n_pending += 1
+        if pairs.n_pending == len(pairs.block):
+            self._settle(pairs)
+
+    def _settle(self, pairs: _Pairs) -> None:
+        if pairs.n_pending:
+            starts, transfers = pairs.settle()
+            self.starts.append(starts)
+            self.transfers.append(transfers)
+
+    def _leave_pairs(self) -> None:
+        if self.pairs is not None:
+            self._settle(self.pairs)
+            self.pairs.enter_totals(self.link_elements, self.sent_elements)
+
+    def close(self, itemsize: float) -> Charge:
+        self._leave_pairs()
+        starts = np.concatenate([np.zeros(0), *self.starts])
+        times = starts + np.concatenate([np.zeros(0), *self.transfers]) * itemsize
+        return Charge(
+            time_s=float(times.sum()),
+            latency_s=float(starts.sum()),
+            round_times_s=times,
+            link_bytes=self.link_elements * itemsize,
+            bytes_sent=self.sent_elements * itemsize,
+        )
+
+
+class _Pairs:
+    """Sources and destinations that one or more rounds have in common, with their routes."""
+
+    def __init__(
+        self,
+        source: IntArray,
+        destination: IntArray,
+        fabric: Fabric,
+        members: IntArray,
+        latency_s: float | None,
+    ) -> None:
+        self.source, self.destination = source, destination
+        self.fabric = fabric
+        self.members = members
+        self.n_transfers = len(source)
+        self.totals = np.zeros(self.n_transfers)
+        n_rounds = max(1, min(_BLOCK_ROUNDS, _BLOCK_TRANSFERS // max(self.n_transfers, 1)))
+        self.block = np.empty((n_rounds, self.n_transfers))
+        """Elements of rounds that wait to be charged, (K, T); the first `n_pending` are filled."""
+        self.n_pending = 0
+
+        routes = fabric.route(members[:, source].ravel(), members[:, destination].ravel())
+        is_used = routes >= 0
+        self.links = routes[is_used]
+        """Links of all routes, transfer by transfer; `users` says whose."""
+        whose = np.repeat(np.arange(len(routes)), is_used.sum(axis=1))
+        self.users = whose % self.n_transfers
+        start = np.bincount(whose, fabric.latency_s[self.links], minlength=len(routes))
+        self.start = start.reshape(members.shape[0], -1).max(axis=0)  # (T,)
+        if latency_s is not None:
+            self.start = np.where(source != destination, latency_s, 0.0)
+
+    def settle(self) -> tuple[FloatArray, FloatArray]:
+        """For each waiting round its start (s) and its elements / capacity (s per byte); (K,)."""
+        counts = self.block[: self.n_pending]
+        self.n_pending = 0
+        self.totals += counts.sum(axis=0)
+        return self._starts(counts), self._slowest(counts)
+
+    def _starts(self, counts: FloatArray) -> FloatArray:
+        """The slowest start among the transfers that move anything."""
+        if counts.size and counts.min() > 0:
+            return np.full(len(counts), self.start.max())
+        return np.asarray(((counts > 0) * self.start).max(axis=1, initial=0.0))
+
+    def _slowest(self, counts: FloatArray) -> FloatArray:
+        """Largest elements / capacity over all links."""
+        if len(counts) == 1:
+            load = np.bincount(self.links, counts[0, self.users], minlength=self.fabric.n_links)
+            return np.array([(load * self.fabric.seconds_per_byte).max(initial=0.0)])
+        slowness, shared_users, shared_starts, shared_slowness = self._link_classes
+        worst = (counts * slowness).max(axis=1, initial=0.0)
+        if len(shared_starts):
+            loads = np.add.reduceat(counts[:, shared_users], shared_starts, axis=1)
+            worst = np.maximum(worst, (loads * shared_slowness).max(axis=1))
+        return np.asarray(worst)
+
+    @cached_property
+    def _link_classes(self) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+        """Links of one transfer folded into it, and the others with the transfers they carry.
+
+        Returns:
+            1 / least capacity among the links that a transfer has to itself, shape (T,); the
+            transfers of all shared links, link by link; where each link begins there; and
+            1 / capacity of each shared link.
+        """
+        order = np.argsort(self.links, kind="stable")
+        links, users = self.links[order], self.users[order]
+        n_users = np.bincount(links, minlength=self.fabric.n_links)
+        slowness_of_link = self.fabric.seconds_per_byte
+        is_alone = n_users[links] == 1
+        slowness = np.zeros(self.n_transfers)
+        np.maximum.at(slowness, users[is_alone], slowness_of_link[links[is_alone]])
+        shared = n_users > 1
+        sizes = n_users[shared]
+        return slowness, users[~is_alone], np.cumsum(sizes) - sizes, slowness_of_link[shared]
+
+    def enter_totals(self, link_elements: FloatArray, sent_elements: FloatArray) -> None:
+        """Adds what all rounds between these pairs moved."""
+        link_elements += np.bincount(
+            self.links, self.totals[self.users], minlength=len(link_elements)
+        )
+        moved = self.totals * (self.source != self.destination)
+        sent_elements += np.bincount(
+            self.members[:, self.source].ravel(),
+            np.tile(moved, len(self.members)),
+            minlength=len(sent_elements),
+        )
