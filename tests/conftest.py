@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from gpuflow.importers.hf_config import read_model
+
 from gpuflow.scenario.load import Overrides, load_scenario
 
 from gpuflow.scenario.spec import Scenario
@@ -23,7 +23,6 @@ def load() -> Load:
         return load_scenario(
             name,
             Overrides(profile="ideal", **overrides),  # type: ignore[arg-type]
-            resolve_model=read_model,
         )
 
     return _load
