@@ -21,6 +21,9 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _SOURCE_WIDTH = 100
 """Cells of a user's own line that a report shows."""
 
+_VALUE_WIDTH = 80
+"""Cells of a value that a sentence quotes."""
+
 _Loader: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(
     yaml, "CSafeLoader", yaml.SafeLoader
 )
@@ -81,7 +84,7 @@ def problem_text(problem: Problem, language: Language) -> tuple[str, str]:
     A value whose name ends in `_kind` is itself a key, `kind.<value>`: whole number, list ...
     """
     values = {
-        name: t(f"kind.{value}", language) if name.endswith("_kind") else value
+        name: t(f"kind.{value}", language) if name.endswith("_kind") else _shortened(value)
         for name, value in problem.values.items()
     }
     message = t(f"problem.{problem.code}", language, **values)
@@ -115,6 +118,11 @@ def _excerpt(mark: Mark) -> tuple[str, str]:
         before = clip(before[::-1], room)[::-1]
     shown = before + clip(after, _SOURCE_WIDTH - cell_width(before))
     return f"  {shown}", f"  {' ' * cell_width(before)}^"
+
+
+def _shortened(value: object) -> object:
+    """A value as long as a report can bear: what was found may be a whole file."""
+    return clip(sanitise(value), _VALUE_WIDTH) if isinstance(value, str) else value
 
 
 def _value_text(value: object, language: Language) -> str:

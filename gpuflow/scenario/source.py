@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuflow.errors import Mark, Problem
+from gpuflow.units import Quantity
 
 MAX_BYTES = 2**20
 """A scenario of eight steps has some tens of kilobytes."""
@@ -71,7 +72,10 @@ def _read_bytes(path: Path, file: str, max_bytes: int) -> bytes | Problem:
         if not stat.S_ISREG(status.st_mode):
             return Problem(code="file_not_regular", file=file, hint="name_a_file")
         if status.st_size > max_bytes:
-            values = {"size": status.st_size, "limit": max_bytes}
+            values = {
+                "size": Quantity(status.st_size, "bytes"),
+                "limit": Quantity(max_bytes, "bytes"),
+            }
             return Problem(code="file_too_large", file=file, values=values, hint="file_too_large")
         with path.open("rb") as stream:
             return stream.read(max_bytes)
