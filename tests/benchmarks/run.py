@@ -1,0 +1,196 @@
+"""How fast the slow things are, each against plain numpy on the same machine in the same run.
+
+    python tests/benchmarks/run.py [--json] [NAME ...]
+
+One line a benchmark: name, value, baseline, ratio, limit, and what was prepared outside the
+clock. Values and baselines are timed in turn and are medians of five. The exit status is 1 when a
+ratio is over its limit. Not collected by pytest: times on a busy machine are no test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from gpuflow.cluster.charge import charge_rounds
+from gpuflow.cluster.fabric import build_fabric
+from gpuflow.collectives.algorithms import build
+from gpuflow.collectives.replay import play
+from gpuflow.scenario.spec import ClusterSpec, DeviceSpec, FabricSpec
+
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one benchmark found."""
+
+    name: str
+    value_s: float
+    baseline_s: float
+    ratio: float
+    limit: float
+    baseline: str
+    prepared_s: float
+    """Building what is measured, outside the clock."""
+
+    @property
+    def is_within(self) -> bool:
+        return self.ratio <= self.limit
+
+
+def seconds(action: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def compare(
+    name: str,
+    action: Callable[[], object],
+    plain: Callable[[], object],
+    *,
+    baseline: str,
+    limit: float,
+    prepared_s: float = 0.0,
+) -> Result:
+    """Times both once to warm up, then in turn."""
+    action(), plain()
+    pairs = [(seconds(action), seconds(plain)) for _ in range(REPEATS)]
+    value_s, baseline_s = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return Result(name, value_s, baseline_s, value_s / baseline_s, limit, baseline, prepared_s)
+
+
+def replay_ring() -> Result:
+    """Ring all_reduce of 8 ranks x 64 MiB float32 on loaded buffers."""
+    n_ranks, n_elements = 8, 64 * 2**20 // 4
+    schedule = build("all_reduce", "ring", n_ranks, n_elements)
+    buffers = np.ones((n_ranks, n_elements), np.float32)
+    chunk = n_elements // n_ranks
+
+    def action() -> None:
+        for _ in play(schedule, buffers):
+            pass
+
+    def plain() -> None:
+        # The same bytes by hand: in place, 8 MiB at a time, every rank to its neighbour.
+        for turn in range(n_ranks - 1):
+            for rank in range(n_ranks):
+                start = (rank - turn - 1) % n_ranks * chunk
+                part = slice(start, start + chunk)
+                to = buffers[(rank + 1) % n_ranks, part]
+                np.add(to, buffers[rank, part], out=to)
+        for turn in range(n_ranks - 1):
+            for rank in range(n_ranks):
+                start = (rank - turn) % n_ranks * chunk
+                part = slice(start, start + chunk)
+                np.copyto(buffers[(rank + 1) % n_ranks, part], buffers[rank, part])
+
+    return compare(
+        "replay_ring_8x64MiB",
+        action,
+        plain,
+        baseline="numpy's additions and copies of the same bytes, in place",
+        limit=1.25,
+    )
+
+
+def two_tier_cluster() -> ClusterSpec:
+    """Nodes of eight behind one switch each, a NIC a GPU between them."""
+
+    def fabric(tier: str, topology: str, rate: float, step_s: float) -> FabricSpec:
+        return FabricSpec(
+            name=tier,
+            title=tier,
+            tier=tier,  # type: ignore[arg-type]
+            topology=topology,  # type: ignore[arg-type]
+            link_bandwidth_bytes_per_s=rate,
+            bus_bandwidth_bytes_per_s=rate,
+            hop_bandwidth_bytes_per_s=rate,
+            collective_latency_s=0.0,
+            hop_latency_s=0.0,
+            step_latency_s=step_s,
+            source="benchmark",
+        )
+
+    device = DeviceSpec(
+        name="gpu",
+        title="GPU",
+        memory_bytes=80e9,
+        memory_bandwidth_bytes_per_s=3.35e12,
+        peak_flop_per_s={"bf16": 989e12},
+        fabric="scale_up",
+        nic="scale_out",
+        gpus_per_node=8,
+        source="benchmark",
+    )
+    return ClusterSpec(
+        device=device,
+        scale_up=fabric("scale_up", "switch", 370e9, 3.4e-6),
+        scale_out=fabric("scale_out", "fat_tree", 46e9, 14e-6),
+        gpus_per_node=8,
+    )
+
+
+def charge_ring() -> Result:
+    """Every transfer of a 1,024-rank ring all_reduce, charged to 7,000 links; no symmetry."""
+    n_ranks = 1024
+    begin = time.perf_counter()
+    fabric = build_fabric(two_tier_cluster(), n_ranks)
+    rounds = list(build("all_reduce", "ring", n_ranks, n_ranks * 1000 + 7).rounds())
+    prepared_s = time.perf_counter() - begin
+    members = np.arange(n_ranks)[np.newaxis]
+    numbers = np.random.default_rng(0).random(sum(len(one) for one in rounds))
+    return compare(
+        "charge_ring_1024_ranks",
+        lambda: charge_rounds(rounds, fabric, members, 2),
+        lambda: np.add.reduce(numbers),
+        baseline=f"numpy.add.reduce over {len(numbers):,} float64",
+        limit=80,
+        prepared_s=prepared_s,
+    )
+
+
+BENCHMARKS: dict[str, Callable[[], Result]] = {
+    "replay_ring": replay_ring,
+    "charge_ring": charge_ring,
+}
+
+
+def line(result: Result) -> str:
+    verdict = "ok" if result.is_within else "OVER"
+    return (
+        f"{result.name:<26} {result.value_s * 1e3:9.2f} ms  baseline"
+        f" {result.baseline_s * 1e3:9.3f} ms  ratio {result.ratio:6.2f}  limit"
+        f" {result.limit:g}  {verdict}  (built in {result.prepared_s * 1e3:.1f} ms;"
+        f" against {result.baseline})"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Benchmarks against plain numpy.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
+    results = []
+    for name in options.names or BENCHMARKS:
+        results.append(BENCHMARKS[name]())
+        if not options.json:
+            print(line(results[-1]), flush=True)
+    if options.json:
+        print(json.dumps([{**asdict(r), "is_within": r.is_within} for r in results], indent=2))
+    return 0 if all(result.is_within for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
