@@ -1,0 +1,104 @@
+"""From whatever went wrong to what the user reads and the exit status; nowhere else.
+
+0 done, 1 failed, 2 the user's input, 3 a missing extra, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from gpuflow import words
+from gpuflow.cli.options import nearest
+from gpuflow.cli.output import Output
+from gpuflow.errors import GpuflowError, InputError, MissingExtra, Problem
+from gpuflow.scenario.spec import Language
+
+# Typer carries its own copy of click from 0.26 on and uses the real one before.
+_PARSER_ERRORS: Any = sys.modules[typer.BadParameter.__module__]
+
+INTERRUPTED = 130
+
+
+def exit_code_of(error: BaseException, output: Output) -> int:
+    """Tell the user about an error and say with which status to exit."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, _PARSER_ERRORS.UsageError):
+        error = InputError([usage_problem(error)])
+    if isinstance(error, GpuflowError):
+        report(error, output)
+        return error.exit_code
+    if isinstance(error, OSError) and error.filename:
+        values = {"reason": error.strerror or str(error)}
+        file = os.fsdecode(error.filename)
+        report(InputError([Problem(code="file_trouble", file=file, values=values)]), output)
+        return InputError.exit_code
+    _confess(error, output)
+    return 1
+
+
+def report(error: GpuflowError, output: Output) -> None:
+    """Say what is wrong: as sentences on stderr, or as a document on stdout where JSON is read."""
+    if isinstance(error, InputError):
+        problems: Sequence[Problem] = error.problems
+    elif isinstance(error, MissingExtra):
+        problems = [Problem(code="extra_missing", values={"extra": error.extra})]
+    else:
+        problems = [Problem(code="failed", values={"reason": str(error)})]
+    if output.format == "json":
+        output.document({"problems": problem_records(problems, output.language)})
+    else:
+        output.tell(words.report(problems, output.language))
+
+
+def problem_records(problems: Sequence[Problem], language: Language) -> list[dict[str, object]]:
+    """The problems as they stand in a JSON document; a place that is not known is null."""
+    found: list[dict[str, object]] = []
+    for problem in problems:
+        message, hint = words.problem_text(problem, language)
+        mark = problem.mark
+        found.append(
+            {
+                "file": (mark.file if mark else problem.file) or None,
+                "line": mark.line if mark else None,
+                "column": mark.column if mark else None,
+                "key": problem.key or None,
+                "code": problem.code,
+                "message": message,
+                "hint": hint or None,
+            }
+        )
+    return found
+
+
+def usage_problem(error: Any) -> Problem:
+    """What the parser of the command line did not like, as a problem of ours."""
+    option = getattr(error, "option_name", "")
+    known = [name for item in error.ctx.command.params for name in item.opts] if error.ctx else []
+    if isinstance(error, _PARSER_ERRORS.NoSuchOption):
+        near = nearest(option, known)
+        values = {"found": option, "suggestion": near}
+        hint = "did_you_mean" if near else "options"
+        verb = error.ctx.info_name if error.ctx and error.ctx.parent else ""
+        return Problem(code="option_unknown", values=values | {"verb": verb}, hint=hint)
+    if isinstance(error, _PARSER_ERRORS.BadOptionUsage):
+        is_flag = any(item.is_flag for item in error.ctx.command.params if option in item.opts)
+        return Problem(code="option_takes_none" if is_flag else "option_needs_value", key=option)
+    if isinstance(error, _PARSER_ERRORS.MissingParameter):
+        name = error.param.metavar or error.param.name
+        verb = error.ctx.info_name
+        return Problem(code="argument_missing", values={"name": name, "verb": verb}, hint="usage")
+    return Problem(code="command_line", values={"reason": error.format_message()})
+
+
+def _confess(error: BaseException, output: Output) -> None:
+    """A bug of ours: one line, and the traceback for whoever asks for it."""
+    if os.environ.get("GPUFLOW_DEBUG", "0") not in {"", "0"}:
+        output.tell("".join(traceback.format_exception(error)).rstrip())
+    output.say("bug", kind=type(error).__name__, reason=str(error) or "-")

@@ -1,0 +1,199 @@
+"""What every option is called and how its text becomes a value, declared once.
+
+A verb takes a `Request` and gets all options that choose and change a scenario; every verb also
+gets the options of `COMMON`. Help texts are in the locale files, under `option.<name>`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+
+from gpuflow.errors import InputError, Problem
+from gpuflow.units import UnitError, parse_share, parse_size
+
+Format = Literal["table", "markdown", "csv", "json"]
+
+FORMATS: tuple[Format, ...] = ("table", "markdown", "csv", "json")
+LANGUAGES = ("zh", "en")
+_LARGEST = 10**9
+
+
+def bad_option(option: str, code: str, /, **values: object) -> InputError:
+    """The error of an option whose value cannot be used; a value called `hint` is the hint."""
+    hint = str(values.pop("hint", ""))
+    return InputError([Problem(code=code, key=option, values=values, hint=hint)])
+
+
+def nearest(text: str, allowed: Sequence[str]) -> str:
+    """The allowed spelling that `text` was probably meant to be; empty when none is near."""
+    return next(iter(difflib.get_close_matches(text, allowed, 1)), "")
+
+
+def one_of(option: str, allowed: Sequence[str]) -> Callable[[str], str]:
+    """A parser that takes one of a few words."""
+
+    def parse(text: str) -> str:
+        if text in allowed:
+            return text
+        near = nearest(text, allowed)
+        raise bad_option(
+            option,
+            "option_choice",
+            hint="did_you_mean" if near else "",
+            found=text,
+            allowed=list(allowed),
+            suggestion=near,
+        )
+
+    return parse
+
+
+def whole(option: str, least: int = 1) -> Callable[[str], int]:
+    """A parser that takes a whole number, written plainly."""
+
+    def parse(text: str) -> int:
+        plain = text.strip()
+        if not (plain.isascii() and plain.isdigit()) or not least <= int(plain[:12]) <= _LARGEST:
+            raise bad_option(option, "option_whole", found=text, least=least, most=_LARGEST)
+        return int(plain)
+
+    return parse
+
+
+def share(option: str) -> Callable[[str], float]:
+    """A parser that takes `20%` or `0.2`; the whole of a step cannot be communication."""
+
+    def parse(text: str) -> float:
+        try:
+            value = parse_share(text)
+        except UnitError as error:
+            raise bad_option(option, error.code, **error.values) from None
+        if not 0 < value < 1:
+            raise bad_option(option, "option_share", found=text)
+        return value
+
+    return parse
+
+
+def sizes(option: str) -> Callable[[str], tuple[int, ...]]:
+    """A parser that takes `A..B` (every power of two from A to B) or one size, in bytes."""
+
+    def parse(text: str) -> tuple[int, ...]:
+        first, separator, last = text.partition("..")
+        try:
+            low = round(parse_size(first, short=True))
+            high = round(parse_size(last, short=True)) if separator else low
+        except UnitError as error:
+            raise bad_option(option, error.code, **error.values) from None
+        if high < low or high > _LARGEST_SIZE or (separator and not low):
+            raise bad_option(option, "option_sizes", found=text)
+        found = [low]
+        while found[-1] * 2 <= high:
+            found.append(found[-1] * 2)
+        return tuple(found) if found[-1] == high else (*found, high)
+
+    return parse
+
+
+_LARGEST_SIZE = 2**50
+"""Bytes; beyond a pebibyte a message is a slip of the keyboard."""
+
+
+def _number(*names: str) -> object:
+    return typer.Option(*names, parser=whole(names[0]), metavar="N")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Which scenario, and what is changed in it; None leaves the scenario's own value."""
+
+    scenario: Annotated[str | None, typer.Argument(metavar="[SCENARIO]")] = None
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME|PATH")] = None
+    gpu: Annotated[str | None, typer.Option("--gpu", metavar="NAME")] = None
+    tp: Annotated[int | None, _number("--tp")] = None
+    pp: Annotated[int | None, _number("--pp")] = None
+    ep: Annotated[int | None, _number("--ep")] = None
+    dp: Annotated[int | None, _number("--dp")] = None
+    batch: Annotated[int | None, _number("--batch", "--concurrency")] = None
+    prompt: Annotated[int | None, _number("--prompt", "--isl")] = None
+    output: Annotated[int | None, _number("--output", "--osl")] = None
+    context: Annotated[int | None, _number("--context")] = None
+    precision: Annotated[str | None, typer.Option("--precision", metavar="NAME")] = None
+    profile: Annotated[str | None, typer.Option("--profile", metavar="NAME")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """Options of every verb.
+
+    They are read before the command line is parsed (`look_ahead`), since errors speak a language
+    and have a format too; here they are declared and checked.
+    """
+
+    lang: Annotated[
+        str | None,
+        typer.Option("--lang", parser=one_of("--lang", LANGUAGES), metavar="{zh,en}"),
+    ] = None
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", parser=one_of("--format", FORMATS), metavar=f"{{{','.join(FORMATS)}}}"
+        ),
+    ] = None
+    no_color: Annotated[bool, typer.Option("--no-color")] = False
+
+
+Overhead = Annotated[
+    float | None, typer.Option("--overhead", parser=share("--overhead"), metavar="SHARE")
+]
+DEFAULT_OVERHEAD = 0.2
+"""Part of a step that communication may take before a link counts as short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """What has to be known about a command line before it is parsed."""
+
+    verb: str
+    """As typed; empty when there is none."""
+    lang: str | None
+    format: Format
+    no_color: bool
+
+
+def look_ahead(arguments: Sequence[str]) -> Early:
+    """Find the verb and the common options, forgiving everything else.
+
+    The verb is the first word, with nothing but common options before it.
+
+    Example:
+        >>> look_ahead(["--lang", "zh", "table", "--format=json"])
+        Early(verb='table', lang='zh', format='json', no_color=False)
+        >>> look_ahead(["--tp", "4", "table"]).verb
+        ''
+    """
+    found: dict[str, str] = {}
+    verb, is_open, pending = "", True, ""
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        if argument == "--":
+            break
+        if pending:
+            found[pending], pending = argument, ""
+        elif name in {"--lang", "--format"}:
+            found[name], pending = text, "" if equals else name
+        elif argument != "--no-color":
+            verb = argument if is_open and not argument.startswith("-") else verb
+            is_open = False
+    lang, wanted = found.get("--lang"), found.get("--format")
+    return Early(
+        verb,
+        lang if lang in LANGUAGES else None,
+        next((name for name in FORMATS if name == wanted), "table"),
+        "--no-color" in arguments,
+    )

@@ -1,0 +1,97 @@
+"""Everything a verb says: data on stdout in one of four formats, talk on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TextIO
+
+from gpuflow import words
+from gpuflow.cli.options import Early, Format
+from gpuflow.cli.streams import Streams, can_show, write_text
+from gpuflow.exporters.grid import Paint, grid_text, painter
+from gpuflow.exporters.tables import Table, csv_text, markdown
+from gpuflow.scenario.spec import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a verb writes, how, and in which language."""
+
+    streams: Streams
+    verb: str
+    language: Language
+    format: Format
+    paint: Paint
+    """Colours a piece of text, or leaves it as it is."""
+    width: int | None
+    """Cells of the terminal; None in a pipe or file, where nothing is folded or cut."""
+
+    def write(self, text: str) -> None:
+        """One piece of data, a line end added."""
+        write_text(self.streams.stdout, text + "\n")
+
+    def say(self, key: str, **values: object) -> None:
+        """One line of talk; that nobody can hear it is no reason to stop."""
+        with suppress(OSError, ValueError):
+            self.streams.stderr.write(words.t(key, self.language, **values) + "\n")
+
+    def tell(self, text: str) -> None:
+        """Talk that is a sentence already."""
+        with suppress(OSError, ValueError):
+            self.streams.stderr.write(text + "\n")
+
+    def document(self, content: Mapping[str, object]) -> None:
+        """The verb's JSON document, its schema first."""
+        document = {"schema": f"gpuflow/{self.verb}/1", **content}
+        # Escapes keep the document whole where the encoding cannot carry it.
+        plain = not can_show(self.streams.stdout, "\u4e2dµ⇄")
+        self.write(json.dumps(document, indent=2, ensure_ascii=plain, allow_nan=False))
+
+    def tables(self, *tables: Table) -> None:
+        """Tables for people, as text or Markdown, one below the other."""
+        if self.format == "markdown":
+            self.write("\n\n".join(map(markdown, tables)))
+        else:
+            self.write("\n\n".join(grid_text(table, self.width, self.paint) for table in tables))
+
+    def records(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """Rows for programs, as CSV under the names that JSON has."""
+        write_text(self.streams.stdout, csv_text(rows))
+
+
+def output_for(streams: Streams, early: Early, verb: str) -> Output:
+    """The output of this run, by the command line, the environment and the streams."""
+    environ = os.environ
+    language = words.language_of(early.lang, environ)
+    if early.lang is None and language == "zh" and not can_show(streams.stdout, "\u4e2d"):
+        # A locale that means Chinese on a stream that cannot carry it: English can be read.
+        language = "en"
+    return Output(
+        streams,
+        verb,
+        language,
+        early.format,
+        painter(has_color(streams.stdout, environ, early.no_color)),
+        terminal_width(streams.stdout),
+    )
+
+
+def has_color(stream: TextIO, environ: Mapping[str, str], no_color: bool) -> bool:
+    """Whether to colour: --no-color, NO_COLOR, FORCE_COLOR, then whether it is a terminal."""
+    if no_color or environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR", "0") not in {"", "0"}:
+        return True
+    return stream.isatty() and environ.get("TERM", "") != "dumb"
+
+
+def terminal_width(stream: TextIO) -> int | None:
+    """Cells of the terminal behind a stream; COLUMNS is a shell's memory and may be wrong."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None if stream.isatty() else None
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,109 @@
+"""`gpuflow play`: the eight steps, live in a terminal, as one frame, or as plain text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuflow.cli.options import Request, bad_option
+from gpuflow.cli.output import Output
+
+if TYPE_CHECKING:
+    from gpuflow.engine.pace import Pace
+    from gpuflow.engine.timeline import Timeline
+
+DEFAULT_SIZE = (100, 30)
+_LARGEST_SCREEN = 2000
+
+
+def screen_size(text: str) -> tuple[int, int]:
+    """Columns and rows of `100x30`."""
+    match = re.fullmatch(r"(\d{1,4})[xX×](\d{1,4})", text.strip(), re.ASCII)
+    columns, rows = map(int, match.groups()) if match else (0, 0)
+    if not 0 < min(columns, rows) <= max(columns, rows) <= _LARGEST_SCREEN:
+        raise bad_option("--size", "option_size", found=text)
+    return columns, rows
+
+
+AtOption = Annotated[str | None, typer.Option("--at", metavar="STEP|TIME")]
+SizeOption = Annotated[
+    tuple[int, int] | None, typer.Option("--size", parser=screen_size, metavar="COLSxROWS")
+]
+PrintOption = Annotated[bool, typer.Option("--print")]
+PlainOption = Annotated[bool, typer.Option("--plain")]
+
+
+def play(
+    output: Output,
+    request: Request,
+    at: AtOption = None,
+    size: SizeOption = None,
+    print_: PrintOption = False,
+    plain: PlainOption = False,
+) -> int:
+    """Play, or write what would be played."""
+    from gpuflow.cli.request import inputs_of, scenario_of
+    from gpuflow.engine.pace import Pace
+    from gpuflow.engine.simulate import simulate
+
+    scenario = scenario_of(request)
+    timeline = simulate(scenario)
+    if output.format == "json":
+        from gpuflow.exporters.plain import step_records
+
+        steps = step_records(timeline, output.language)
+        output.document({"inputs": inputs_of(scenario), "steps": steps})
+        return 0
+    pace = Pace(timeline)
+    start_s = _moment(at, timeline, pace)
+    if print_:
+        output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output))
+        return 0
+    if plain or not output.streams.is_terminal():
+        from gpuflow.exporters.plain import steps_text
+
+        if not plain:
+            output.say("play.no_terminal")
+        output.write(steps_text(timeline, output.language, output.width))
+        return 0
+    # 0.4 s of widgets that only a live player needs
+    from gpuflow.tui.app import run_player
+
+    return run_player(timeline, language=output.language, start_s=start_s)
+
+
+def _moment(at: str | None, timeline: Timeline, pace: Pace) -> float:
+    """Screen seconds of a step's number or id, or of a simulated time."""
+    from gpuflow.units import UnitError, parse_time
+
+    if at is None:
+        return 0.0
+    ids = [step.id for step in timeline.steps]
+    text = at.strip()
+    if text in ids:
+        return pace.step_start(ids.index(text))
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= len(ids):
+        return pace.step_start(int(text) - 1)
+    try:
+        return pace.at_time(min(parse_time(text), timeline.end_s))
+    except UnitError:
+        raise bad_option("--at", "option_at", found=at, count=len(ids), allowed=ids) from None
+
+
+def _frame(pace: Pace, start_s: float, size: tuple[int, int], output: Output) -> str:
+    from gpuflow.draw.play import draw_play
+    from gpuflow.draw.scene import scene_of
+    from gpuflow.draw.view import PlayView
+    from gpuflow.engine.moment import Moments
+
+    moments = Moments(pace)
+    view = PlayView(
+        scene=scene_of(moments, output.language),
+        state=moments.at(start_s),
+        width=size[0],
+        height=size[1],
+        is_playing=False,
+    )
+    return draw_play(view).text()

@@ -1,0 +1,48 @@
+"""From a Request to the Scenario it means, and back to the options as they were resolved."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from gpuflow.cli.options import Request
+from gpuflow.cluster.mesh import mesh_of
+from gpuflow.importers.hf_config import read_model
+from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
+from gpuflow.scenario.spec import Scenario
+
+
+def scenario_of(request: Request) -> Scenario:
+    """Load the scenario and apply the options.
+
+    Raises:
+        ScenarioError: The file, an option, or what they make together is wrong.
+        ImportFormatError: `--model` names a config.json that cannot be read.
+    """
+    changes = {field.name: getattr(request, field.name) for field in fields(Overrides)}
+    name = request.scenario or DEFAULT_SCENARIO
+    return load_scenario(name, Overrides(**changes), resolve_model=read_model)
+
+
+def inputs_of(scenario: Scenario, **more: object) -> dict[str, object]:
+    """The options as they came out, under the names the options have."""
+    parallel, workload, cluster = scenario.parallel, scenario.workload, scenario.cluster
+    return {
+        "scenario": scenario.name,
+        "model": scenario.model.name,
+        "gpu": cluster.device.name,
+        "scale_up": cluster.scale_up.name,
+        "scale_out": cluster.scale_out.name,
+        "nodes": mesh_of(scenario).n_nodes,
+        "gpus": parallel.world,
+        "tp": parallel.tp,
+        "pp": parallel.pp,
+        "ep": parallel.ep,
+        "dp": parallel.dp,
+        "batch": workload.batch,
+        "prompt": workload.prompt_tokens,
+        "output": workload.output_tokens,
+        "context": workload.context_tokens,
+        "precision": scenario.precision,
+        "profile": scenario.profile.name,
+        **more,
+    }

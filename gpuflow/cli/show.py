@@ -1,0 +1,52 @@
+"""`gpuflow show`: everything about one model, GPU, fabric, profile or scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpuflow.cli.options import one_of
+from gpuflow.cli.output import Output
+
+KINDS = ("model", "gpu", "fabric", "profile", "scenario")
+
+KindArgument = Annotated[
+    str, typer.Argument(parser=one_of("KIND", KINDS), metavar=f"{{{'|'.join(KINDS)}}}")
+]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
+
+
+def show(output: Output, kind: KindArgument, name: NameArgument) -> None:
+    """Print one entry."""
+    from gpuflow.exporters.catalogue import record_table
+
+    record = _record(kind, name, output)
+    if output.format == "json":
+        output.document({"inputs": {"kind": kind, "name": name}, **record})
+    elif output.format == "csv":
+        output.records([record])
+    else:
+        output.tables(record_table(str(record["title"]), record, output.language))
+
+
+def _record(kind: str, name: str, output: Output) -> dict[str, Any]:
+    from gpuflow.exporters import catalogue
+    from gpuflow.importers.hf_config import read_model
+    from gpuflow.scenario import catalog
+    from gpuflow.scenario.load import load_scenario
+
+    if kind == "model":
+        # A path is a config.json or its folder; everything else is a name.
+        is_file = name not in catalog.model_names() and Path(name).exists()
+        model = read_model(Path(name)) if is_file else catalog.model(name)
+        return catalogue.model_record(model, output.language)
+    if kind == "gpu":
+        return catalogue.device_record(catalog.device(name))
+    if kind == "fabric":
+        return catalogue.fabric_record(catalog.fabric(name))
+    if kind == "profile":
+        return catalogue.profile_record(catalog.profile(name), output.language)
+    scenario = load_scenario(name, resolve_model=read_model)
+    return catalogue.scenario_record(scenario, output.language)

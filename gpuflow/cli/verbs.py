@@ -1,0 +1,183 @@
+"""Between a verb's plain function and typer: options spelled out, help in two languages.
+
+A verb is a function such as `def table(output: Output, request: Request, overhead: Overhead)`.
+`as_command` makes typer see the fields of `Request` and `Common` one by one and hands the function
+what it asked for. All texts come from the locale files, so a test can hold both languages equal.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache, wraps
+from typing import Any, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from gpuflow import words
+from gpuflow.cells import cell_width, pad
+from gpuflow.cli.options import Common, Request, nearest
+from gpuflow.cli.output import Output
+from gpuflow.draw.wrap import wrap
+from gpuflow.errors import InputError, Problem
+from gpuflow.scenario.spec import Language
+
+Verb = Callable[..., int | None]
+
+_HELP_WIDTH = 100
+"""Cells of a help page where the screen is wider, or nobody knows."""
+_NAME_WIDTH = 26
+
+
+def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]:
+    """The function that typer turns into a command.
+
+    Args:
+        function: Takes an Output, perhaps a Request, and options of its own.
+        has_format: Whether the verb has tables to print in several formats.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    own: dict[str, inspect.Parameter] = {}
+    takes_request = False
+    for name, parameter in inspect.signature(function).parameters.items():
+        if hints[name] is Request:
+            takes_request = True
+        elif hints[name] is not Output:
+            own[name] = parameter.replace(annotation=hints[name], kind=_BY_NAME)
+    request = _parameters(Request) if takes_request else {}
+    common = _parameters(Common)
+    if not has_format:
+        del common["format"]
+    arguments = [_CONTEXT, *own.values(), *request.values(), *common.values()]
+    if takes_request:
+        # The scenario is an argument and stands before every option.
+        arguments.sort(key=lambda parameter: parameter.name not in {"context_", "scenario"})
+
+    @wraps(function)
+    def command(context_: typer.Context, **values: Any) -> int:
+        given = {name: values[name] for name in own}
+        if takes_request:
+            given["request"] = Request(**{name: values[name] for name in request})
+        return function(context_.obj, **given) or 0
+
+    command.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
+    command.__annotations__ = {argument.name: argument.annotation for argument in arguments}
+    return command
+
+
+_BY_NAME = inspect.Parameter.KEYWORD_ONLY
+_CONTEXT = inspect.Parameter("context_", _BY_NAME, annotation=typer.Context)
+
+
+@cache
+def _parameters(options: type) -> dict[str, inspect.Parameter]:
+    hints = get_type_hints(options, include_extras=True)
+    return {
+        field.name: inspect.Parameter(
+            field.name, _BY_NAME, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(options)
+    }
+
+
+class VerbCommand(TyperCommand):
+    """One verb; its help page is ours."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        """Parse, and refuse what is left over in our own words."""
+        context.allow_extra_args = True
+        rest = super().parse_args(context, arguments)
+        if context.args:
+            raise InputError(
+                [Problem(code="argument_left_over", values={"found": list(context.args)})]
+            )
+        return rest
+
+    def format_help(self, context: Any, formatter: Any) -> None:
+        """Write the help page in the user's language."""
+        formatter.write(_verb_page(self, context.obj.language, _width(context.obj)))
+
+
+class VerbGroup(TyperGroup):
+    """The program itself."""
+
+    def resolve_command(self, context: Any, arguments: list[str]) -> Any:
+        """The verb, or an error that names the nearest one."""
+        if arguments[0] not in self.commands:
+            near = nearest(arguments[0], list(self.commands))
+            raise InputError(
+                [
+                    Problem(
+                        code="verb_unknown",
+                        values={
+                            "found": arguments[0],
+                            "allowed": list(self.commands),
+                            "suggestion": f"gpuflow {near}",
+                        },
+                        hint="did_you_mean" if near else "verbs",
+                    )
+                ]
+            )
+        return super().resolve_command(context, arguments)
+
+    def format_help(self, context: Any, formatter: Any) -> None:
+        """Write the help page in the user's language."""
+        formatter.write(_program_page(self, context.obj.language, _width(context.obj)))
+
+
+def _width(output: Output) -> int:
+    return min(output.width or _HELP_WIDTH, _HELP_WIDTH)
+
+
+def _program_page(group: Any, language: Language, width: int) -> str:
+    lines = [*wrap(words.t("help.program", language), width), ""]
+    lines += [words.t("help.usage", language, usage="gpuflow [VERB] [OPTIONS]"), ""]
+    lines += [words.t("help.verbs", language)]
+    for name in group.commands:
+        lines += _entry(name, words.t(f"verb.{name}.short", language), width)
+    lines += ["", words.t("help.options", language), *_options(group, language, width), ""]
+    lines += wrap(words.t("help.more", language), width)
+    return "\n".join(lines) + "\n"
+
+
+def _verb_page(command: Any, language: Language, width: int) -> str:
+    arguments = [item for item in command.params if item.param_type_name == "argument"]
+    usage = " ".join(["gpuflow", command.name, *(item.metavar for item in arguments), "[OPTIONS]"])
+    lines = [*wrap(words.t(f"verb.{command.name}.long", language), width), ""]
+    lines += [words.t("help.usage", language, usage=usage), ""]
+    if arguments:
+        lines += [words.t("help.arguments", language)]
+        for item in arguments:
+            lines += _entry(item.metavar, _text(command.name, item.name, language), width)
+        lines += [""]
+    lines += [words.t("help.options", language), *_options(command, language, width)]
+    examples = words.t(f"verb.{command.name}.examples", language).splitlines()
+    lines += ["", words.t("help.examples", language), *(f"  {example}" for example in examples)]
+    return "\n".join(lines) + "\n"
+
+
+def _options(command: Any, language: Language, width: int) -> list[str]:
+    lines: list[str] = []
+    for item in command.params:
+        if item.param_type_name == "option" and not item.hidden:
+            value = "" if item.is_flag else f" {item.metavar}"
+            label = ", ".join(item.opts) + value
+            lines += _entry(label, _text(command.name, item.name, language), width)
+    return lines + _entry("--help", words.t("option.help", language), width)
+
+
+def _text(verb: str, name: str, language: Language) -> str:
+    """A verb may say about an option more than all verbs say."""
+    special = f"option.{verb}.{name}"
+    return words.t(special if words.has(special, language) else f"option.{name}", language)
+
+
+def _entry(label: str, text: str, width: int) -> list[str]:
+    folded = wrap(text, max(width - _NAME_WIDTH - 2, 20))
+    if cell_width(label) > _NAME_WIDTH - 2:
+        first = [f"  {label}"]
+    else:
+        first = [f"  {pad(label, _NAME_WIDTH)}{folded.pop(0)}"]
+    return first + [f"  {'':{_NAME_WIDTH}}{line}" for line in folded]
