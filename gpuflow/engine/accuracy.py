@@ -1,0 +1,306 @@
+"""Predictions of published measurements, row by row, and how far they miss.
+
+Errors are relative: (predicted - measured) / measured. A row that cannot be predicted says why by
+a code, locale key `why.<code>`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from gpuflow.cluster.cost import CostModel
+from gpuflow.cluster.fabric import build_fabric
+from gpuflow.cluster.points import CostLine, cost_line
+from gpuflow.collectives.algorithms import ALGORITHMS
+from gpuflow.collectives.oracle import bus_factor
+from gpuflow.engine.simulate import simulate
+from gpuflow.engine.timeline import Timeline, TimeSource
+from gpuflow.errors import ScenarioError
+from gpuflow.scenario import catalog
+from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
+from gpuflow.scenario.machines import machines
+from gpuflow.scenario.spec import ClusterSpec, Scenario
+
+Columns = Mapping[str, str]
+PROFILE = "ideal"
+
+_OWN_ALGORITHMS = {"one_shot": ("one_shot",), "two_shot": ("two_shot",)}
+"""Kernels that are one algorithm, whatever the size."""
+_LIBRARIES = {"nccl", "rccl"}
+"""Kernels that choose among all algorithms, as the simulation does."""
+
+
+class _NoPredictionError(Exception):
+    """Why a row has no prediction, as a code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One figure of one row."""
+
+    metric: str
+    """Name of the column it is compared with, unit included."""
+    measured: float | None
+    predicted: float | None
+    """In the metric's unit."""
+    time_source: TimeSource | None
+    why: str | None
+    """Code, when nothing was predicted."""
+
+    @property
+    def error(self) -> float | None:
+        """Relative; None when there is nothing to compare."""
+        if self.predicted is None or not self.measured:
+            return None
+        return (self.predicted - self.measured) / self.measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """How well a group of rows is predicted."""
+
+    rows: int
+    predicted_rows: int
+    mean_abs_error: float | None
+    worst_abs_error: float | None
+    bias: float | None
+
+
+def accuracy_of(predictions: Iterable[Prediction]) -> Accuracy:
+    """Sum up the errors of a group; None where nothing was predicted."""
+    found = list(predictions)
+    errors = [item.error for item in found if item.error is not None]
+    if not errors:
+        return Accuracy(
+            rows=len(found),
+            predicted_rows=0,
+            mean_abs_error=None,
+            worst_abs_error=None,
+            bias=None,
+        )
+    sizes = [abs(error) for error in errors]
+    return Accuracy(
+        rows=len(found),
+        predicted_rows=len(errors),
+        mean_abs_error=math.fsum(sizes) / len(sizes),
+        worst_abs_error=max(sizes),
+        bias=math.fsum(errors) / len(errors),
+    )
+
+
+def predict(kind: str, columns: Columns) -> tuple[Prediction, ...]:
+    """The figures of one row.
+
+    Args:
+        kind: collective, gemm, inference, kv_transfer, expert or serving.
+        columns: The row as written.
+    """
+    return tuple(
+        _prediction(metric, columns.get(column, ""), rule, columns)
+        for metric, column, rule in _metrics(kind, columns)
+    )
+
+
+_Rule = Callable[[Columns], tuple[float, TimeSource]]
+"""From a row to the predicted value in the metric's unit."""
+
+
+def _metrics(kind: str, columns: Columns) -> list[tuple[str, str, _Rule]]:
+    """Metric, the column it stands in, and how it is predicted."""
+    if kind == "collective":
+        if columns.get("time_us") or not columns.get("busbw_GB_per_s"):
+            return [("time_us", "time_us", _collective_us)]
+        return [("busbw_GB_per_s", "busbw_GB_per_s", _collective_rate)]
+    if kind == "gemm":
+        return [("time_us", "time_us", _gemm_us)]
+    if kind == "inference":
+        return [(columns.get("metric", ""), "value", _inference)]
+    if kind == "serving":
+        return [(name, name, _unless("needs_engine_profile")) for name in ("ttft_ms", "tpot_ms")]
+    if kind == "expert":
+        metric = "time_us" if columns.get("time_us") else "bandwidth_GB_per_s"
+        return [(metric, metric, _unless("not_modelled"))]
+    return [("time_ms", "time_ms", _unless("not_modelled"))]
+
+
+def _unless(code: str) -> _Rule:
+    def rule(columns: Columns) -> tuple[float, TimeSource]:
+        raise _NoPredictionError(code)
+
+    return rule
+
+
+def _prediction(metric: str, text: str, rule: _Rule, columns: Columns) -> Prediction:
+    measured: float | None = None
+    try:
+        measured = _number(text)
+        predicted, source = rule(columns)
+    except _NoPredictionError as reason:
+        return Prediction(
+            metric=metric, measured=measured, predicted=None, time_source=None, why=str(reason)
+        )
+    return Prediction(
+        metric=metric, measured=measured, predicted=predicted, time_source=source, why=None
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise _NoPredictionError("number_unreadable") from None
+    if not math.isfinite(value):
+        raise _NoPredictionError("number_unreadable")
+    return value
+
+
+def _count(columns: Columns, name: str) -> int:
+    """A whole number of at least 1; the tables write some of them as 2.0."""
+    value = _number(columns.get(name, ""))
+    if value < 1 or value != int(value):
+        raise _NoPredictionError("number_unreadable")
+    return int(value)
+
+
+# ---------------------------------------------------------------- collectives
+
+
+def _collective_us(columns: Columns) -> tuple[float, TimeSource]:
+    return 1e6 * _collective_s(columns), "simulated"
+
+
+def _collective_rate(columns: Columns) -> tuple[float, TimeSource]:
+    size = _number(columns["size_bytes"])
+    factor = bus_factor(columns["collective"], _count(columns, "ranks"))
+    return factor * size / _collective_s(columns) / 1e9, "simulated"
+
+
+def _collective_s(columns: Columns) -> float:
+    kernel, collective = columns["kernel"], columns["collective"]
+    known = ALGORITHMS.get(collective, ())
+    names = _OWN_ALGORITHMS.get(kernel) or (known if kernel in _LIBRARIES else ())
+    if not known:
+        raise _NoPredictionError("not_modelled")
+    if not names:
+        raise _NoPredictionError("kernel_other")
+    ranks, nodes = _count(columns, "ranks"), _count(columns, "nodes")
+    size = _count(columns, "size_bytes")
+    lines = _lines(collective, tuple(names), columns["gpu"], ranks, nodes)
+    return min(float(line.time_s(size)) for line in lines)
+
+
+@lru_cache(maxsize=512)
+def _lines(
+    collective: str, algorithms: tuple[str, ...], gpu: str, ranks: int, nodes: int
+) -> tuple[CostLine, ...]:
+    cluster = _cluster(gpu, ranks, nodes)
+    fabric = build_fabric(cluster, ranks, "hop" if collective == "send_recv" else "bus")
+    gpus = np.arange(ranks)
+    return tuple(cost_line(collective, name, fabric, gpus) for name in algorithms)
+
+
+def _cluster(gpu: str, ranks: int, nodes: int) -> ClusterSpec:
+    try:
+        return machines(gpu, ranks, nodes)
+    except ScenarioError as error:
+        is_known = error.problems[0].code in {"nodes_do_not_divide", "node_too_small"}
+        raise _NoPredictionError("split_impossible" if is_known else "gpu_unknown") from None
+
+
+# ---------------------------------------------------------------- models
+
+
+def _gemm_us(columns: Columns) -> tuple[float, TimeSource]:
+    if columns["operator"] != "gate_up_projection":
+        raise _NoPredictionError("not_modelled")
+    scenario = _scenario(
+        model=columns["model"], gpu=columns["gpu"], tp=_count(columns, "tp"), precision="bf16"
+    )
+    layer = scenario.model.layers[0]
+    weights = 2 * scenario.model.hidden_size * layer.mlp.ffn_size / scenario.parallel.tp
+    cost = CostModel(scenario)
+    work = cost.gemm(_count(columns, "tokens"), weights, weights, cost.stored.dense)
+    return 1e6 * work.time_s, "assumed"
+
+
+def _inference(columns: Columns) -> tuple[float, TimeSource]:
+    value = {
+        "decode_tokens_per_s": lambda t: t.scenario.workload.batch / t.tpot_s,
+        "first_token_ms": lambda t: 1e3 * t.ttft_s,
+        "total_ms": lambda t: 1e3 * t.end_s,
+    }.get(columns["metric"])
+    if value is None:
+        raise _NoPredictionError("not_modelled")
+    timeline = _timeline(
+        columns["model"],
+        columns["gpu"],
+        columns["precision"],
+        *(_count(columns, name) for name in ("tp", "pp", "batch", "input_tokens", "output_tokens")),
+    )
+    return value(timeline), "assumed"
+
+
+@lru_cache(maxsize=64)
+def _timeline(
+    model: str, gpu: str, precision: str, tp: int, pp: int, batch: int, prompt: int, output: int
+) -> Timeline:
+    return simulate(
+        _scenario(
+            model=model,
+            gpu=gpu,
+            precision=precision,
+            tp=tp,
+            pp=pp,
+            batch=batch,
+            prompt=prompt,
+            output=output,
+        )
+    )
+
+
+def _scenario(
+    *,
+    model: str,
+    gpu: str,
+    precision: str,
+    tp: int,
+    pp: int = 1,
+    batch: int = 1,
+    prompt: int | None = None,
+    output: int | None = None,
+) -> Scenario:
+    """The default scenario, whose steps hold for every split, with all else replaced.
+
+    Raises:
+        _NoPredictionError: One of them is unknown, or they do not go together.
+    """
+    wanted: tuple[tuple[Callable[[str], object], str, Literal["model_unknown", "gpu_unknown"]], ...]
+    wanted = ((catalog.model, model, "model_unknown"), (catalog.device, gpu, "gpu_unknown"))
+    for look_up, name, code in wanted:
+        try:
+            look_up(name)
+        except ScenarioError:
+            raise _NoPredictionError(code) from None
+    changes = Overrides(
+        model=model,
+        gpu=gpu,
+        precision=precision,
+        tp=tp,
+        pp=pp,
+        dp=1,
+        ep=1,
+        batch=batch,
+        prompt=prompt,
+        output=output,
+        profile=PROFILE,
+    )
+    try:
+        return load_scenario(DEFAULT_SCENARIO, changes)
+    except ScenarioError:
+        raise _NoPredictionError("split_impossible") from None

@@ -1,0 +1,191 @@
+"""A table as lines of text: all of it in a pipe, folded to what a terminal shows.
+
+Three ways, the first that fits: one line a row; cells folded into several lines; a short block a
+row. Nothing is ever cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from gpuflow.cells import cell_width, pad
+from gpuflow.draw.wrap import wrap
+from gpuflow.exporters.tables import Cell, Column, Table
+
+Paint = Callable[[str, str], str]
+"""(text, role) to the text in that role's colour."""
+
+_GAP = 2
+_RULE = "│"
+_NARROWEST = 7
+"""Cells below which folding a column makes it harder to read than a block would be."""
+_MOST_LINES = 4
+"""Lines of a folded row beyond which blocks read better."""
+
+_COLORS = {
+    "title": "1",
+    "head": "1",
+    "dim": "2",
+    "tp": "34",
+    "pp": "35",
+    "ep": "33",
+    "ok": "32",
+    "tight": "33",
+    "short": "31",
+}
+"""Select Graphic Rendition parameters: the terminal's own 16 colours, readable on any ground."""
+
+
+def painter(has_color: bool) -> Paint:
+    """What colours a piece of text by its role; nothing is coloured when `has_color` is false."""
+
+    def paint(text: str, role: str) -> str:
+        code = _COLORS.get(role) if has_color and text.strip() else None
+        return f"\x1b[{code}m{text}\x1b[0m" if code else text
+
+    return paint
+
+
+def grid_text(table: Table, width: int | None, paint: Paint) -> str:
+    """The table as lines.
+
+    Args:
+        table: What to show.
+        width: Cells of the terminal; None where lines may be as long as they need to be.
+        paint: Colours by role.
+    """
+    lines = [paint(line, "title") for line in _folded(table.title, width)] if table.title else []
+    lines += [paint(line, "dim") for text in table.intro for line in _folded(text, width)]
+    if table.intro and table.rows:
+        lines.append("")
+    if table.rows:
+        widths = _widths(table, width)
+        lines += _blocks(table, width, paint) if widths is None else _grid(table, widths, paint)
+    if table.notes:
+        lines += [""] if table.rows else []
+        lines += [*(line for note in table.notes for line in _folded(f"• {note}", width, 2))]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _folded(text: str, width: int | None, hang: int = 0) -> list[str]:
+    """Lines of a sentence; those after the first are indented by `hang`."""
+    if width is None:
+        return [text]
+    first, *rest = wrap(text, width - hang)
+    return [first, *(" " * hang + line for line in rest)]
+
+
+# ---------------------------------------------------------------- columns
+
+
+def _natural(table: Table) -> list[int]:
+    return [
+        max(cell_width(line) for text in texts for line in text.split("\n"))
+        for texts in (
+            [column.title, *(row[index].text for row in table.rows)]
+            for index, column in enumerate(table.columns)
+        )
+    ]
+
+
+def _room(columns: Sequence[Column]) -> int:
+    """Cells that gaps and rules take."""
+    groups = sum(column.begins_group for column in columns[1:])
+    return _GAP * (len(columns) - 1) + groups * _GAP
+
+
+def _widths(table: Table, width: int | None) -> list[int] | None:
+    """Cells of each column; None when no folding makes the table fit and stay readable."""
+    widths = _natural(table)
+    if width is None:
+        return widths
+    target = width - _room(table.columns)
+    least = [
+        min(natural, max(_NARROWEST, _longest_word(table, index)))
+        for index, natural in enumerate(widths)
+    ]
+    while sum(widths) > target:
+        spare = [have - need for have, need in zip(widths, least, strict=True)]
+        if max(spare) <= 0:
+            return None
+        # The widest column that can still give does, so that no column is folded for another.
+        widest = max(
+            (index for index, cells in enumerate(spare) if cells > 0), key=widths.__getitem__
+        )
+        widths[widest] -= 1
+    return widths if _most_lines(table, widths) <= _MOST_LINES else None
+
+
+def _most_lines(table: Table, widths: Sequence[int]) -> int:
+    """Lines of the tallest row at those widths."""
+    return max(
+        len(wrap(cell.text, cells))
+        for row in table.rows
+        for cell, cells in zip(row, widths, strict=True)
+    )
+
+
+def _longest_word(table: Table, index: int) -> int:
+    texts = [table.columns[index].title, *(row[index].text for row in table.rows)]
+    return max(
+        (cell_width(word) for text in texts for word in re.findall(r"[!-~µ–✓✗×≥≤]+", text)),
+        default=0,
+    )
+
+
+def _grid(table: Table, widths: Sequence[int], paint: Paint) -> list[str]:
+    heads = [Cell(column.title, "head") for column in table.columns]
+    rule = "".join(
+        ("─┼─" if column.begins_group and index else "─" * (_GAP if index else 0)) + "─" * cells
+        for index, (column, cells) in enumerate(zip(table.columns, widths, strict=True))
+    )
+    lines = _row(table.columns, heads, widths, paint)
+    lines.append(paint(rule, "dim"))
+    folds = _most_lines(table, widths) > 1
+    for index, row in enumerate(table.rows):
+        if folds and index:
+            lines.append(paint(rule.replace("─", "┄"), "dim"))
+        lines += _row(table.columns, row, widths, paint)
+    return lines
+
+
+def _row(
+    columns: Sequence[Column], cells: Sequence[Cell], widths: Sequence[int], paint: Paint
+) -> list[str]:
+    folded = [wrap(cell.text, cells_) for cell, cells_ in zip(cells, widths, strict=True)]
+    lines: list[str] = []
+    for height in range(max(map(len, folded))):
+        line = ""
+        for index, (column, cell, texts) in enumerate(zip(columns, cells, folded, strict=True)):
+            if index:
+                line += f" {paint(_RULE, 'dim')} " if column.begins_group else " " * _GAP
+            text = texts[height] if height < len(texts) else ""
+            line += paint(pad(text, widths[index], column.align), cell.role)
+        lines.append(line)
+    return lines
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def _blocks(table: Table, width: int | None, paint: Paint) -> list[str]:
+    """One short block a row: its name, then a line for each value."""
+    labels = max(cell_width(column.title) for column in table.columns)
+    lines: list[str] = []
+    for number, row in enumerate(table.rows):
+        if number:
+            lines.append("")
+        pairs = list(zip(table.columns, row, strict=True))
+        named = [cell for column, cell in pairs if column.marks_row] or [row[0]]
+        name = " · ".join(cell.text.replace("\n", " ") for cell in named)
+        lines += [paint(line, named[0].role or "head") for line in _folded(name, width)]
+        for column, cell in pairs:
+            if cell in named or not cell.text:
+                continue
+            room = None if width is None else max(width - labels - 4, 12)
+            texts = [line for part in cell.text.split("\n") for line in _folded(part, room)]
+            for index, text in enumerate(texts):
+                label = pad(column.title if index == 0 else "", labels)
+                lines.append(f"  {paint(label, 'dim')}  {paint(text, cell.role)}")
+    return lines

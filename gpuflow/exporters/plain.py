@@ -1,0 +1,135 @@
+"""The eight steps as text: one paragraph a step, for pipes, files and screen readers.
+
+No escapes, no boxes, no columns; every figure comes from the same timeline as the picture.
+"""
+
+from __future__ import annotations
+
+from gpuflow.draw.scene import step_texts
+from gpuflow.draw.wrap import wrap
+from gpuflow.engine.timeline import StepTime, Timeline
+from gpuflow.scenario.spec import Language, Scenario
+from gpuflow.units import Quantity
+from gpuflow.words import t
+
+
+def steps_text(timeline: Timeline, language: Language, width: int | None) -> str:
+    """All steps, with what they are about before and the result after.
+
+    Args:
+        timeline: What to tell.
+        language: In which language.
+        width: Cells of a line; None: a paragraph's lines are as long as their sentences.
+    """
+    paragraphs = [_opening(timeline.scenario, language)]
+    paragraphs += [_paragraph(timeline, step, language) for step in timeline.steps]
+    paragraphs.append(_closing(timeline, language))
+    if width is not None:
+        paragraphs = [
+            [line for sentence in lines for line in wrap(sentence, width)] for lines in paragraphs
+        ]
+    return "\n\n".join("\n".join(lines) for lines in paragraphs)
+
+
+def step_records(timeline: Timeline, language: Language) -> list[dict[str, object]]:
+    """The steps for programs: ids, figures and the texts of one language."""
+    found: list[dict[str, object]] = []
+    for step in timeline.steps:
+        texts = step_texts(timeline, step.index, language)
+        found.append(
+            {
+                "id": step.id,
+                "number": step.index + 1,
+                "phase": step.phase,
+                "duration_s": step.duration_s,
+                "compute_s": step.compute_s,
+                "communication_s": step.communication_s,
+                "host_s": step.host_s,
+                "title": texts.title,
+                "summary": texts.summary,
+                "detail": texts.detail,
+                "network": texts.network,
+                "latency": texts.latency,
+            }
+        )
+    return found
+
+
+def scenario_line(scenario: Scenario, language: Language) -> str:
+    """Model, machines, split and workload in one line."""
+    parallel, workload = scenario.parallel, scenario.workload
+    return t(
+        "plain.setup",
+        language,
+        name=scenario.name,
+        model=scenario.model.title,
+        precision=scenario.precision,
+        gpus=Quantity(parallel.world, "count"),
+        gpu=scenario.cluster.device.title,
+        split=split_text(scenario),
+        batch=Quantity(workload.batch, "count"),
+        prompt=Quantity(workload.prompt_tokens, "count"),
+        output=Quantity(workload.output_tokens, "count"),
+        profile=scenario.profile.title.in_language(language),
+    )
+
+
+def split_text(scenario: Scenario) -> str:
+    """How the model is split: `TP 2 × PP 2`."""
+    parallel = scenario.parallel
+    parts = [f"TP {parallel.tp}", f"PP {parallel.pp}"]
+    if parallel.dp > 1:
+        parts.append(f"DP {parallel.dp}")
+    split = " × ".join(parts)
+    return f"{split}, EP {parallel.ep}" if parallel.ep > 1 else split
+
+
+def _opening(scenario: Scenario, language: Language) -> list[str]:
+    return [scenario.title.in_language(language), scenario_line(scenario, language)]
+
+
+def _paragraph(timeline: Timeline, step: StepTime, language: Language) -> list[str]:
+    texts = step_texts(timeline, step.index, language)
+    heading = t(
+        f"plain.heading.{step.phase}",
+        language,
+        number=step.index + 1,
+        count=len(timeline.steps),
+        title=texts.title,
+    )
+    if step.is_idle:
+        return [heading, texts.summary]
+    return [
+        heading,
+        texts.summary,
+        texts.detail,
+        t("plain.network", language, text=texts.network),
+        t("plain.latency", language, text=texts.latency),
+        t("plain.time", language, **_times(step)),
+    ]
+
+
+def _times(step: StepTime) -> dict[str, Quantity]:
+    shares = step.communication_s / step.duration_s if step.duration_s else 0.0
+    return {
+        "duration": Quantity(step.duration_s, "time"),
+        "compute": Quantity(step.compute_s, "time"),
+        "communication": Quantity(step.communication_s, "time"),
+        "share": Quantity(shares, "share"),
+    }
+
+
+def _closing(timeline: Timeline, language: Language) -> list[str]:
+    ttft = Quantity(timeline.ttft_s, "time")
+    if not timeline.laps:
+        return [t("plain.result_prefill", language, ttft=ttft)]
+    return [
+        t(
+            "plain.result",
+            language,
+            ttft=ttft,
+            tpot=Quantity(timeline.tpot_s, "time"),
+            rate=Quantity(1 / timeline.tpot_s, "count"),
+            whole=Quantity(timeline.end_s, "time"),
+        )
+    ]

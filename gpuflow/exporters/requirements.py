@@ -1,0 +1,272 @@
+"""The requirement table as a document and as tables: the rule of thumb, then this cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from gpuflow.cluster.cost import decode_shape
+from gpuflow.engine.requirements import (
+    RULE_OF_THUMB_BITS_PER_S,
+    Requirement,
+    RequirementTable,
+    RowId,
+)
+from gpuflow.exporters.figures import (
+    count_or_nothing,
+    rate_both,
+    share_or_nothing,
+    size_or_nothing,
+    time_or_nothing,
+)
+from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
+from gpuflow.scenario.spec import Language
+from gpuflow.units import format_bit_rate, format_count, format_share
+from gpuflow.words import t
+
+RULES = ("type", "tier", "bandwidth", "latency", "topology", "hardware")
+"""The columns of the rule of thumb."""
+
+CONCLUSION_ROW: dict[str, RowId] = {
+    "tp_decode": "tp_decode",
+    "tp_prefill": "tp_prefill",
+    "pp": "pp_prefill",
+    "ep": "ep_decode",
+}
+"""The row whose figures a conclusion speaks of."""
+
+
+class RequirementDocument(TypedDict):
+    """What `table --format json` holds besides schema and inputs."""
+
+    rows: list[dict[str, object]]
+    conclusions: list[dict[str, object]]
+
+
+def requirement_document(table: RequirementTable, language: Language) -> RequirementDocument:
+    """Rows and conclusions for programs; figures in SI base units."""
+    return {
+        "rows": [_record(row, table, language) for row in table.rows],
+        "conclusions": [
+            {"id": name, "text": conclusion(name, table, language)} for name in table.conclusions
+        ],
+    }
+
+
+def _record(row: Requirement, table: RequirementTable, language: Language) -> dict[str, object]:
+    return {
+        "id": row.id,
+        "type": _rule(row, "type", language),
+        "phase": row.phase,
+        "tier": _rule(row, "tier", language),
+        "bandwidth_rule": _rule(row, "bandwidth", language),
+        "latency_rule": _rule(row, "latency", language),
+        "topology": _rule(row, "topology", language),
+        "hardware": _rule(row, "hardware", language),
+        "tier_here": row.tier,
+        "fabric_here": row.fabric.name if row.fabric else None,
+        "collective": row.collective,
+        "ranks": row.ranks,
+        "message_size_bytes": row.message_size_bytes,
+        "messages_per_pass": row.messages_per_pass,
+        "needed_bandwidth_bytes_per_s": row.needed_bandwidth_bytes_per_s,
+        "needed_latency_s": row.needed_latency_s,
+        "needed_bandwidth_here_bytes_per_s": row.needed_bandwidth_here_bytes_per_s,
+        "available_bandwidth_bytes_per_s": row.available_bandwidth_bytes_per_s,
+        "available_latency_s": row.available_latency_s,
+        "predicted_s": row.predicted_s,
+        "predicted_share": row.predicted_share,
+        "headroom": row.headroom,
+        "verdict": row.verdict,
+        "note": " ".join(notes(row, table, language)) or None,
+    }
+
+
+def _rule(row: Requirement, column: str, language: Language) -> str:
+    return t(f"table.row.{row.id}.{column}", language)
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def notes(row: Requirement, table: RequirementTable, language: Language) -> list[str]:
+    """What has to be said about one row, as sentences."""
+    values = _values(row, table, language)
+    return [t(f"note.{code}", language, **values) for code in row.notes]
+
+
+def conclusion(name: str, table: RequirementTable, language: Language) -> str:
+    """One of the four conclusions: the rule, and what it comes to on this cluster."""
+    row = table.row(CONCLUSION_ROW[name])
+    colon = "：" if language == "zh" else ": "
+    text = t(f"conclusion.{name}.title", language) + colon
+    text += t(f"conclusion.{name}.rule", language)
+    if row.message_size_bytes is None:
+        return text
+    here = t(f"conclusion.{name}.here", language, **_values(row, table, language))
+    return text + ("" if language == "zh" else " ") + here
+
+
+def _values(row: Requirement, table: RequirementTable, language: Language) -> dict[str, object]:
+    """What notes and conclusions are filled with, written out."""
+    rule = RULE_OF_THUMB_BITS_PER_S.get(row.id)
+    needed = row.needed_bandwidth_bytes_per_s
+    times = 8 * needed / rule if rule and needed else None
+    return {
+        "type": _rule(row, "type", language),
+        "rule": format_bit_rate(rule / 8) if rule else NOTHING,
+        "ratio": NOTHING if times is None else format_count(round(times, 1)),
+        "needed": rate_both(needed, row.tier),
+        "available": rate_both(row.available_bandwidth_bytes_per_s, row.tier),
+        "budget": time_or_nothing(row.needed_latency_s),
+        "latency": time_or_nothing(row.available_latency_s),
+        "message": size_or_nothing(row.message_size_bytes),
+        "messages": count_or_nothing(row.messages_per_pass),
+        "share": share_or_nothing(row.predicted_share),
+        "overhead": format_share(table.overhead),
+        "batch": format_count(table.timeline.scenario.workload.batch),
+    }
+
+
+# ---------------------------------------------------------------- for people
+
+
+def requirement_view(
+    table: RequirementTable, language: Language, *, is_stacked: bool
+) -> tuple[Table, Table]:
+    """The table and its conclusions.
+
+    Args:
+        table: What was computed.
+        language: In which language.
+        is_stacked: Put bandwidth and time under each other in one cell, for a terminal; otherwise
+            every figure has a column of its own.
+    """
+    figures = _stacked if is_stacked else _flat
+    names = _STACKED if is_stacked else _FLAT
+    columns = [
+        Column(t(f"table.column.{name}", language), marks_row=name == "type") for name in RULES
+    ]
+    columns += [
+        Column(t(f"table.column.{name}", language), begins_group=index == 0)
+        for index, name in enumerate(names)
+    ]
+    rows = tuple((*_rules(row, language), *figures(row, language)) for row in table.rows)
+    main = Table(
+        title=t("table.heading", language),
+        intro=_intro(table, language),
+        columns=tuple(columns),
+        rows=rows,
+        notes=tuple(_all_notes(table, language)),
+    )
+    conclusions = Table(
+        title=t("conclusion.heading", language),
+        columns=(),
+        rows=(),
+        notes=tuple(conclusion(name, table, language) for name in table.conclusions),
+    )
+    return main, conclusions
+
+
+_FLAT = (
+    "message",
+    "messages",
+    "needed",
+    "budget",
+    "needed_here",
+    "available",
+    "available_latency",
+    "predicted_share",
+    "verdict",
+)
+_STACKED = ("message", "needed", "available", "predicted_share", "verdict")
+
+
+def _rules(row: Requirement, language: Language) -> Iterable[Cell]:
+    role = row.traffic_class if row.traffic_class in {"tp", "pp", "ep"} else ""
+    yield Cell(_rule(row, "type", language), role)
+    for column in RULES[1:]:
+        yield Cell(_rule(row, column, language))
+
+
+def _flat(row: Requirement, language: Language) -> tuple[Cell, ...]:
+    return (
+        Cell(size_or_nothing(row.message_size_bytes)),
+        Cell(_messages(row, language)),
+        Cell(rate_both(row.needed_bandwidth_bytes_per_s, row.tier)),
+        Cell(time_or_nothing(row.needed_latency_s)),
+        Cell(rate_both(row.needed_bandwidth_here_bytes_per_s, row.tier)),
+        Cell(rate_both(row.available_bandwidth_bytes_per_s, row.tier)),
+        Cell(time_or_nothing(row.available_latency_s)),
+        Cell(share_or_nothing(row.predicted_share)),
+        _verdict(row, language),
+    )
+
+
+def _stacked(row: Requirement, language: Language) -> tuple[Cell, ...]:
+    if row.verdict is None:
+        return tuple(Cell(NOTHING) for _ in _STACKED)
+    needed = rate_both(row.needed_bandwidth_bytes_per_s, row.tier)
+    available = rate_both(row.available_bandwidth_bytes_per_s, row.tier)
+    return (
+        Cell(f"{size_or_nothing(row.message_size_bytes)}\n{_messages(row, language)}"),
+        Cell(f"{needed}\n{time_or_nothing(row.needed_latency_s)}"),
+        Cell(f"{available}\n{time_or_nothing(row.available_latency_s)}"),
+        Cell(share_or_nothing(row.predicted_share)),
+        _verdict(row, language),
+    )
+
+
+def _messages(row: Requirement, language: Language) -> str:
+    if row.messages_per_pass is None:
+        return NOTHING
+    return t("table.count", language, messages=format_count(row.messages_per_pass))
+
+
+def _verdict(row: Requirement, language: Language) -> Cell:
+    if row.verdict is None or row.headroom is None:
+        return Cell(NOTHING, "dim")
+    word = t(f"table.verdict.{row.verdict}", language)
+    places = 1 if row.headroom < 100 else 0
+    headroom = f"{row.headroom:.{places}f}"
+    return Cell(
+        t("table.verdict.with_headroom", language, verdict=word, headroom=headroom), row.verdict
+    )
+
+
+def _intro(table: RequirementTable, language: Language) -> tuple[str, ...]:
+    scenario = table.timeline.scenario
+    parallel, workload = scenario.parallel, scenario.workload
+    return (
+        t(
+            "table.setup",
+            language,
+            model=scenario.model.title,
+            gpus=parallel.world,
+            gpu=scenario.cluster.device.title,
+            tp=parallel.tp,
+            pp=parallel.pp,
+            dp=parallel.dp,
+            ep=parallel.ep,
+            batch=workload.batch,
+            prompt=workload.prompt_tokens,
+            context=round(decode_shape(scenario).context),
+        ),
+        t(
+            "table.basis",
+            language,
+            overhead=format_share(table.overhead),
+            profile=scenario.profile.title.in_language(language),
+        ),
+    )
+
+
+def _all_notes(table: RequirementTable, language: Language) -> Iterable[str]:
+    absent: list[str] = []
+    for row in table.rows:
+        if "absent_in_scenario" in row.notes:
+            absent.append(_rule(row, "type", language))
+        else:
+            yield from notes(row, table, language)
+    if absent:
+        yield t("note.absent_in_scenario", language, type=absent)

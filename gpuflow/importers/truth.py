@@ -1,0 +1,93 @@
+"""Published measurements as CSV files; what a file holds is told by its columns, not its name."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from gpuflow.errors import ImportFormatError, Problem
+
+TruthKind = Literal["collective", "gemm", "inference", "kv_transfer", "expert", "serving"]
+
+_NEEDED: Mapping[TruthKind, frozenset[str]] = {
+    "collective": frozenset({"gpu", "ranks", "nodes", "collective", "kernel", "size_bytes"}),
+    "gemm": frozenset({"operator", "model", "gpu", "tp", "tokens", "time_us"}),
+    "inference": frozenset({"engine", "model", "gpu", "tp", "pp", "batch", "metric", "value"}),
+    "kv_transfer": frozenset({"model", "fabric", "tokens", "size_bytes", "time_ms"}),
+    "expert": frozenset({"gpu", "ep", "tokens_per_rank", "op", "kernel", "time_us"}),
+    "serving": frozenset({"backend", "model", "gpu", "concurrency", "ttft_ms", "tpot_ms"}),
+}
+"""Columns that make a file one of the kinds; it may have more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruthRow:
+    """One measurement."""
+
+    file: str
+    """Name of the file it stands in."""
+    kind: TruthKind
+    columns: Mapping[str, str]
+    """The row as written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """All measurements of a folder."""
+
+    rows: tuple[TruthRow, ...]
+    skipped: tuple[str, ...]
+    """CSV files whose columns are not known."""
+
+
+def shipped_truth() -> Path:
+    """The folder of measurements that comes with the program."""
+    return Path(str(resources.files("gpuflow"))) / "data" / "truth"
+
+
+def read_truth(folder: Path) -> Truth:
+    """Read every CSV file of a folder.
+
+    Raises:
+        ImportFormatError: There is no such folder, no file of a known kind in it, or one that is
+            no CSV text in UTF-8.
+    """
+    if not folder.is_dir():
+        raise ImportFormatError([Problem(code="truth_no_folder", file=str(folder))])
+    rows: list[TruthRow] = []
+    skipped: list[str] = []
+    problems: list[Problem] = []
+    for path in sorted(folder.glob("*.csv")):
+        try:
+            records = _records(path)
+        except (UnicodeDecodeError, csv.Error) as error:
+            problems.append(
+                Problem(code="truth_unreadable", file=str(path), values={"reason": str(error)})
+            )
+            continue
+        kind = _kind(records)
+        if kind is None:
+            skipped.append(path.name)
+        else:
+            rows += [TruthRow(file=path.name, kind=kind, columns=record) for record in records]
+    if not rows and not problems:
+        problems.append(Problem(code="truth_no_rows", file=str(folder)))
+    if problems:
+        raise ImportFormatError(problems)
+    return Truth(rows=tuple(rows), skipped=tuple(skipped))
+
+
+def _records(path: Path) -> list[dict[str, str]]:
+    """Rows by column name; a short row has empty fields at its end."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.DictReader(stream, restkey="", restval="")
+        return [{name: text or "" for name, text in row.items() if name} for row in reader]
+
+
+def _kind(records: Sequence[Mapping[str, str]]) -> TruthKind | None:
+    columns = frozenset(records[0]) if records else frozenset()
+    return next((kind for kind, needed in _NEEDED.items() if needed <= columns), None)
