@@ -1,0 +1,114 @@
+"""Metrics as far as they are known, and the legend of the three traffic classes."""
+
+from __future__ import annotations
+
+from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.links import ACROSS, DOWN
+from gpuflow.draw.view import PlayView
+from gpuflow.units import format_bytes, format_count, format_share, format_time
+
+UNKNOWN = "–"
+
+
+def metric_values(view: PlayView) -> list[tuple[str, str, str]]:
+    """(name, value, meaning) of TTFT, TPOT, TPS, communication and KV cache."""
+    known, scene = view.state.known, view.scene
+    share = known.communication_share
+    tps = known.tokens_per_s
+    return [
+        (
+            "TTFT",
+            UNKNOWN if known.ttft_s is None else format_time(known.ttft_s),
+            scene.word("basics.ttft.meaning"),
+        ),
+        (
+            "TPOT",
+            UNKNOWN if known.tpot_s is None else format_time(known.tpot_s),
+            scene.word("basics.tpot.meaning"),
+        ),
+        (
+            "TPS",
+            UNKNOWN if tps is None else f"{format_count(round(tps))}/s",
+            scene.word("basics.tps.meaning"),
+        ),
+        (
+            scene.t("metric.share"),
+            UNKNOWN if share is None else format_share(share),
+            scene.t("metric.share_of"),
+        ),
+        (
+            "KV",
+            format_bytes(known.kv_bytes),
+            scene.t("metric.kv_of", room=format_bytes(known.kv_capacity_bytes)),
+        ),
+    ]
+
+
+def draw_metrics_row(canvas: Canvas, view: PlayView, x: int, y: int, width: int) -> None:
+    """All metrics in one row, the legend at its right end where it fits."""
+    legend = short_legend()
+    values = metric_values(view)
+    for with_meaning, with_legend in ((True, True), (False, True), (False, False)):
+        pieces: list[Piece] = []
+        for index, (name, value, meaning) in enumerate(values):
+            gap = "" if index == 0 else "   "
+            pieces += [Piece(f"{gap}{name} ", "dim"), Piece(value, _role(value))]
+            if name == "KV" or (with_meaning and index == 3):
+                pieces.append(Piece(f" {meaning}", "dim"))
+        room = width - (width_of(legend) + 2 if with_legend else 0)
+        if width_of(pieces) <= room or not with_legend:
+            canvas.put_pieces(x, y, pieces, width=room)
+            if with_legend:
+                canvas.put_right(x + width, y, legend, width=width)
+            return
+
+
+def _role(value: str) -> str:
+    return "dim" if value == UNKNOWN else "strong"
+
+
+def short_legend() -> list[Piece]:
+    """The classes with their lines."""
+    return [
+        Piece(f"TP {ACROSS['tp']}", "tp"),
+        Piece(f"  PP {DOWN['pp']}", "pp"),
+        Piece(f"  EP {ACROSS['ep']}", "ep"),
+    ]
+
+
+def draw_metrics_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
+    """A framed panel with a metric a row; in two columns where rows lack."""
+    canvas.box(area, "border", title=(Piece(view.scene.word("basics.metrics.heading"), "title"),))
+    inner = area.inner(1)
+    if inner.height <= 0:
+        return
+    values = metric_values(view)
+    columns = -(-len(values) // inner.height)
+    width = inner.width // columns
+    name_width = max(width_of((Piece(name),)) for name, _, _ in values) + 1
+    for i, (name, value, meaning) in enumerate(values):
+        x = inner.x + (i // inner.height) * width
+        y = inner.y + i % inner.height
+        right = x + width - 1
+        canvas.put(x, y, name, "dim", width=name_width)
+        x = canvas.put(x + name_width, y, value, _role(value), width=right - x - name_width)
+        if right - x - 2 >= width_of((Piece(meaning),)):
+            canvas.put(x + 2, y, meaning, "dim")
+
+
+def draw_legend_row(canvas: Canvas, view: PlayView, x: int, y: int, width: int) -> None:
+    """The classes with their lines and what they do, shorter where room lacks."""
+    scene = view.scene
+    lines = {"tp": ACROSS["tp"] * 3, "pp": f" {DOWN['pp']} ", "ep": ACROSS["ep"] * 3}
+    long: list[Piece] = []
+    medium: list[Piece] = []
+    for name, line in lines.items():
+        title = scene.word(f"legend.{name}.title")
+        text = scene.word(f"legend.{name}.text")
+        gap = "   " if long else ""
+        medium += [Piece(f"{gap}{line} ", name), Piece(title, "text")]
+        long += [Piece(f"{gap}{line} ", name), Piece(title, "text"), Piece(f" {text}", "dim")]
+    for form in (long, medium, short_legend()):
+        if width_of(form) <= width:
+            canvas.put_pieces(x, y, form, width=width)
+            return

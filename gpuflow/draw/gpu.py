@@ -1,0 +1,291 @@
+"""One GPU: rank and role; state with progress; its small numbers; KV cache with bytes and share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.moves import Held
+from gpuflow.draw.roles import CLASS_ROLES
+from gpuflow.draw.view import PlayView
+from gpuflow.engine.state import Activity, GpuState
+from gpuflow.units import format_bytes
+
+SIGNS: dict[Activity, str] = {
+    "idle": "○",
+    "compute": "●",
+    "exchange": "⇄",
+    "send": "»",
+    "receive": "«",
+    "wait": "·",
+    "host": "◆",
+}
+FAST = "⏩"
+FULL, FREE = "▇", "─"
+
+
+class GpuPainter:
+    """Draws the GPUs of one view; what all of them share is worked out once."""
+
+    def __init__(self, canvas: Canvas, view: PlayView, held: dict[int, Held], digits: int) -> None:
+        self.canvas = canvas
+        self.view = view
+        self.scene = view.scene
+        self.state = view.state
+        self.held = held
+        self.digits = digits
+        """Cells of the widest number of the replay."""
+
+    # ------------------------------------------------------------ words
+
+    def role_of(self, gpu: GpuState) -> str:
+        """The role of what a GPU does."""
+        span = self.state.span
+        if gpu.activity == "compute":
+            return "compute"
+        if gpu.activity in {"exchange", "send", "receive"} and span and span.traffic_class:
+            return CLASS_ROLES[span.traffic_class]
+        return "host" if gpu.activity == "host" else "wait"
+
+    def names(self, gpu: GpuState) -> list[Sequence[Piece]]:
+        """Rank and role, longest form first."""
+        p = self.scene.timeline.scenario.parallel
+        rank = Piece(self.scene.t("gpu.name", rank=gpu.rank), "strong")
+        roles: list[str] = []
+        if p.tp == 2:
+            roles.append(self.scene.t("gpu.left" if gpu.tp_rank == 0 else "gpu.right"))
+        elif p.tp > 2:
+            roles.append(f"TP {gpu.tp_rank + 1}/{p.tp}")
+        if p.dp > 1:
+            roles.append(f"DP {gpu.dp_rank + 1}/{p.dp}")
+        if self.scene.has_dispatch:
+            place = self.view.scene.mesh.stage_ranks(gpu.stage).index(gpu.rank) % p.ep
+            roles.append(f"EP {place + 1}/{p.ep}")
+        if not roles:
+            roles.append(self.scene.t("gpu.whole"))
+        forms: list[Sequence[Piece]] = [
+            (rank, Piece(" · " + " · ".join(roles[:n]), "dim")) for n in range(len(roles), 0, -1)
+        ]
+        return [*forms, (rank,), (Piece(str(gpu.rank), "strong"),)]
+
+    def state_words(self, gpu: GpuState) -> tuple[str, str]:
+        """(sign, word) of what a GPU does."""
+        if self.is_fast(gpu):
+            return FAST, self.scene.t("state.fast")
+        word = self.scene.t(f"state.{gpu.activity}")
+        span = self.state.span
+        if gpu.activity == "exchange" and span is not None:
+            word = self.scene.t(f"collective.{span.collective}")
+        return SIGNS[gpu.activity], word
+
+    def is_fast(self, gpu: GpuState) -> bool:
+        """Whether this GPU's work is being skipped through."""
+        is_fold = self.state.span is not None and self.state.span.kind == "fold"
+        return self.state.is_compressed and (gpu.layer > 0 or is_fold)
+
+    def layer_words(self, gpu: GpuState) -> tuple[str, str]:
+        """Layer at work, long and short; empty when none."""
+        if not gpu.layer:
+            return "", ""
+        short = f"{gpu.layer}/{gpu.layers}"
+        return self.scene.t("gpu.layer", layer=gpu.layer, layers=gpu.layers), short
+
+    # ------------------------------------------------------------ a box
+
+    def box(self, rect: Rect, gpu: GpuState) -> None:
+        """A border with everything in it that its rows allow."""
+        role = self.role_of(gpu)
+        border = role if role not in {"wait"} or self.is_fast(gpu) else "border"
+        if self.is_fast(gpu):
+            border = "compute"
+        self.canvas.box(rect, border)
+        self._name(rect, gpu)
+        inner = rect.inner(1 if rect.width >= 16 else 0)
+        lines = self._lines(inner.height)
+        for y, line in zip(range(inner.y, inner.bottom), lines, strict=False):
+            row = Rect(inner.x, y, inner.width, 1)
+            if line == "state":
+                self._state(row, gpu)
+            elif line == "doing":
+                self._doing(row, gpu)
+            elif line == "layers":
+                self._layers(row, gpu)
+            elif line == "kv":
+                self._kv(row, gpu, has_text_row="kv_text" in lines)
+            elif line == "kv_text":
+                self._kv_text(row, gpu)
+            elif line == "stage":
+                self._stage(row, gpu)
+
+    def _lines(self, rows: int) -> tuple[str, ...]:
+        return {
+            2: ("state", "kv"),
+            3: ("state", "doing", "kv"),
+            4: ("state", "doing", "kv", "kv_text"),
+            5: ("state", "doing", "layers", "kv", "kv_text"),
+            6: ("stage", "state", "doing", "layers", "kv", "kv_text"),
+        }.get(rows, ("stage", "state", "doing", "layers", "", "kv", "kv_text"))
+
+    def _name(self, rect: Rect, gpu: GpuState) -> None:
+        forms = self.names(gpu)
+        for pieces in forms:
+            if width_of(pieces) <= rect.width - 4:
+                self.canvas.put(rect.x + 1, rect.y, " ")
+                x = self.canvas.put_pieces(rect.x + 2, rect.y, pieces)
+                self.canvas.put(x, rect.y, " ")
+                return
+            if width_of(pieces) <= rect.width - 2:
+                self.canvas.put_pieces(rect.x + 1, rect.y, pieces)
+                return
+        self.canvas.put_pieces(rect.x + 1, rect.y, forms[-1], width=rect.width - 2)
+
+    def _state(self, row: Rect, gpu: GpuState) -> None:
+        sign, word = self.state_words(gpu)
+        long_layer, short_layer = self.layer_words(gpu)
+        role = "compute" if self.is_fast(gpu) else self.role_of(gpu)
+        forms = (
+            (f"{sign} {word}", long_layer),
+            (f"{sign} {word}", short_layer),
+            (sign, short_layer),
+            (f"{sign}{short_layer}" if short_layer else f"{sign} {word}", ""),
+        )
+        left, right = next((form for form in forms if _fits(form, row.width)), (sign, ""))
+        self.canvas.put(row.x, row.y, left, role, width=row.width)
+        if right:
+            self.canvas.put_right(row.right, row.y, (Piece(right, "text"),), width=row.width)
+
+    def _doing(self, row: Rect, gpu: GpuState) -> None:
+        span = self.state.span
+        if span is None or self.is_fast(gpu):
+            return
+        if gpu.activity == "compute" and span.part:
+            name = self.scene.t(f"part.{span.part}")
+            x = self.canvas.put(row.x, row.y, name, "text", width=row.width) + 1
+            self._bar(Rect(x, row.y, row.right - x, 1), self.state.span_progress, "compute")
+        elif gpu.rank in self.held:
+            self.numbers(row, self.held[gpu.rank])
+        elif gpu.activity == "host":
+            self.canvas.put(
+                row.x, row.y, self.scene.t(f"host.{span.host_action}"), "dim", width=row.width
+            )
+        elif gpu.activity == "wait" and span.stage is not None and row.width >= 12:
+            word = self.scene.t("gpu.waits_for", stage=span.stage + 1)
+            self.canvas.put(row.x, row.y, word, "dim", width=row.width)
+
+    def numbers(self, row: Rect, held: Held) -> int:
+        """The small vector: its numbers, or one sign a number where they do not fit."""
+        values, finals = held.now.values, held.now.is_final
+        if len(values) * (self.digits + 1) + 1 <= row.width:
+            x = self.canvas.put(row.x, row.y, "[", "dim")
+            for i, value in enumerate(values):
+                text = ("·" if value is None else str(value)).rjust(self.digits)
+                x = self.canvas.put(x, row.y, text, self._value_role(held, i))
+                x = self.canvas.put(x, row.y, " " if i + 1 < len(values) else "]", "dim")
+            if all(finals) and x + 2 <= row.right:
+                x = self.canvas.put(x, row.y, " ✓", "good")
+            return x
+        x = row.x
+        for i in range(min(len(values), row.width)):
+            x = self.canvas.put(x, row.y, self._value_sign(held, i), self._value_role(held, i))
+        return x
+
+    def _value_role(self, held: Held, i: int) -> str:
+        if held.now.values[i] is None:
+            return "dim"
+        if held.now.is_final[i]:
+            return "good"
+        return "number" if held.now.values[i] == held.before.values[i] else "reduce"
+
+    def _value_sign(self, held: Held, i: int) -> str:
+        if held.now.values[i] is None:
+            return "·"
+        if held.now.is_final[i]:
+            return "█"
+        return "░" if held.now.values[i] == held.before.values[i] else "▒"
+
+    def _layers(self, row: Rect, gpu: GpuState) -> None:
+        if not gpu.layer:
+            return
+        label = self.scene.t("gpu.layers_label")
+        x = self.canvas.put(row.x, row.y, label, "dim", width=row.width) + 1
+        self._bar(Rect(x, row.y, row.right - x, 1), gpu.layer / gpu.layers, "compute")
+
+    def _stage(self, row: Rect, gpu: GpuState) -> None:
+        text = self.scene.t(
+            "gpu.stage", stage=gpu.stage + 1, first=gpu.first_layer, last=gpu.last_layer
+        )
+        self.canvas.put(row.x, row.y, text, "dim", width=row.width)
+
+    # ------------------------------------------------------------ KV cache
+
+    def _kv(self, row: Rect, gpu: GpuState, *, has_text_row: bool) -> None:
+        x = row.x
+        right = row.right
+        if row.width >= 12:
+            x = self.canvas.put(x, row.y, "KV ", "dim")
+        if row.width >= 20 and not has_text_row:
+            tail = [Piece(format_bytes(gpu.kv_bytes).rjust(9), "text")]
+            if row.width >= 34:
+                tail.append(Piece(kv_share(gpu).rjust(8), "dim"))
+            right = self.canvas.put_right(row.right, row.y, tail, width=row.width)
+        self._bar(Rect(x, row.y, right - x, 1), self.kv_part(gpu), "kv")
+
+    def _kv_text(self, row: Rect, gpu: GpuState) -> None:
+        size, share = format_bytes(gpu.kv_bytes), kv_share(gpu)
+        room = format_bytes(gpu.kv_capacity_bytes)
+        forms = (
+            self.scene.t("gpu.kv_of", size=size, share=share, room=room),
+            f"{size} · {share}",
+            size,
+        )
+        text = next((form for form in forms if cell_width(form) <= row.width), forms[-1])
+        self.canvas.put(row.x, row.y, text, "dim", width=row.width)
+
+    def kv_part(self, gpu: GpuState) -> float:
+        """How much of the cache this GPU will hold at the end is there, 0..1."""
+        full = self.scene.kv_full_bytes[gpu.rank]
+        return gpu.kv_bytes / full if full else 0.0
+
+    def _bar(self, row: Rect, part: float, role: str) -> None:
+        bar(self.canvas, row, part, role)
+
+    # ------------------------------------------------------------ a chip
+
+    def chip(self, rect: Rect, gpu: GpuState) -> None:
+        """A GPU in a few cells: rank, sign, and what fits of layer and KV bar."""
+        role = "compute" if self.is_fast(gpu) else self.role_of(gpu)
+        digits = len(str(self.scene.mesh.n_ranks - 1))
+        sign = SIGNS["compute"] if self.is_fast(gpu) else SIGNS[gpu.activity]
+        x = self.canvas.put(rect.x, rect.y, str(gpu.rank).rjust(digits), "strong")
+        x = self.canvas.put(x, rect.y, sign, role)
+        room = rect.right - x
+        short = self.layer_words(gpu)[1]
+        if room >= 9 + len(short):
+            x = self.canvas.put(x + 1, rect.y, short.ljust(5), role)
+            room = rect.right - x
+        if room >= 5:
+            bar(self.canvas, Rect(x + 1, rect.y, room - 2, 1), self.kv_part(gpu), "kv")
+
+
+def bar(canvas: Canvas, row: Rect, part: float, role: str) -> None:
+    """A bar of `row.width` cells; anything above nothing shows at least one full cell."""
+    if row.width <= 0:
+        return
+    full = min(max(round(part * row.width), 1 if part > 0 else 0), row.width)
+    x = canvas.put(row.x, row.y, FULL * full, role)
+    canvas.put(x, row.y, FREE * (row.width - full), "kv_free")
+
+
+def kv_share(gpu: GpuState) -> str:
+    """Share of the memory that the weights leave, as short as it can be said."""
+    share = gpu.kv_bytes / gpu.kv_capacity_bytes if gpu.kv_capacity_bytes > 0 else 0.0
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{share * 100:.1f} %"
+
+
+def _fits(form: tuple[str, str], width: int) -> bool:
+    left, right = form
+    gap = 1 if right else 0
+    return cell_width(left) + gap + cell_width(right) <= width

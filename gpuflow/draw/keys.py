@@ -1,0 +1,86 @@
+"""The keys of the play screen: what the hint rows, the help screen and the player agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.canvas import Canvas
+from gpuflow.draw.view import Scene
+from gpuflow.scenario.spec import Language
+from gpuflow.words import t
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One hint: what to press, and the locale keys `ui.key.<id>` and `ui.help.<id>`."""
+
+    id: str
+    show: str
+    """As it is written."""
+
+
+LOOSE, TIGHT = 2, 1
+"""Blanks between two hints."""
+KEYS: tuple[Key, ...] = (
+    Key("step", "←→"),
+    Key("play", "␣"),
+    Key("speed", "+-"),
+    Key("jump", "1-8"),
+    Key("event", ".,"),
+    Key("tab", "⇥"),
+    Key("restart", "r"),
+    Key("table", "t"),
+    Key("primitives", "c"),
+    Key("basics", "b"),
+    Key("theme", "T"),
+    Key("language", "L"),
+    Key("help", "?"),
+    Key("quit", "q"),
+)
+
+
+def hints(language: Language) -> tuple[tuple[str, str], ...]:
+    """(key, word) of every hint."""
+    return tuple((key.show, t(f"ui.key.{key.id}", language)) for key in KEYS)
+
+
+def pack(pairs: Sequence[tuple[str, str]], width: int) -> list[list[tuple[str, str]]]:
+    """Hints in as many rows as they need, one blank at each end."""
+    loose = _pack(pairs, width, LOOSE)
+    return loose if len(_pack(pairs, width, TIGHT)) == len(loose) else _pack(pairs, width, TIGHT)
+
+
+def _pack(pairs: Sequence[tuple[str, str]], width: int, gap: int) -> list[list[tuple[str, str]]]:
+    rows: list[list[tuple[str, str]]] = [[]]
+    used = 1
+    for key, word in pairs:
+        needed = cell_width(key) + 1 + cell_width(word)
+        if rows[-1] and used + gap + needed > width - 1:
+            rows.append([])
+            used = 1
+        used += needed + (gap if rows[-1] else 0)
+        rows[-1].append((key, word))
+    return rows
+
+
+def key_rows(language: Language, width: int) -> int:
+    """Rows that the hints take."""
+    return len(pack(hints(language), width))
+
+
+def draw_keys(canvas: Canvas, scene: Scene, y: int) -> None:
+    """The hints from row `y` on."""
+    for row, pairs in enumerate(pack(hints(scene.language), canvas.width)):
+        x = 1
+        gap = row_gap(pairs, canvas.width)
+        for key, word in pairs:
+            x = canvas.put(x, y + row, key, "key")
+            x = canvas.put(x + 1, y + row, word, "dim") + gap
+
+
+def row_gap(pairs: Sequence[tuple[str, str]], width: int) -> int:
+    """Blanks between the hints of one row."""
+    used = sum(cell_width(key) + 1 + cell_width(word) for key, word in pairs)
+    return LOOSE if used + LOOSE * (len(pairs) - 1) <= width - 2 else TIGHT

@@ -1,0 +1,113 @@
+"""Lines between stages: the pipeline's hand-over, and the dim line of what MoE would add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.canvas import Canvas, Rect
+from gpuflow.draw.links import DOWN_AT_REST, down, first_fit, flow_labels, flow_role, phase
+from gpuflow.draw.roles import at_rest
+from gpuflow.draw.stage_plan import StagePlan, StageSpec
+from gpuflow.draw.traffic import Traffic
+from gpuflow.draw.view import PlayView
+
+
+def draw_pipes(
+    canvas: Canvas, view: PlayView, plan: StagePlan, spec: StageSpec, traffic: Traffic
+) -> None:
+    """Lines from each stage to the next, with what they carry."""
+    is_each = plan.form == "boxes" and plan.per_row == spec.gpus
+    for upper in range(len(plan.frames) - 1):
+        ways = traffic.between.get(upper, {})
+        if is_each:
+            _each(canvas, view, plan, upper, ways)
+        else:
+            _bundle(canvas, view, plan, spec, upper, ways)
+    if not view.scene.has_dispatch:
+        _absent_link(canvas, view, plan, is_each=is_each)
+
+
+def pipe_column(box: Rect) -> int:
+    """Where a box's line to the next stage stands: right of the words in its border."""
+    return box.right - 5 if box.width >= 16 else box.right - 2
+
+
+def _each(
+    canvas: Canvas, view: PlayView, plan: StagePlan, upper: int, ways: Mapping[int, str]
+) -> None:
+    """One line for every pair of GPUs, from border to border."""
+    moving, resting = flow_role(view.state.span), at_rest("pp")
+    columns = [pipe_column(box) for box in plan.cells[upper]]
+    for i, (a, b) in enumerate(zip(plan.cells[upper], plan.cells[upper + 1], strict=True)):
+        way = ways.get(i, "")
+        role = moving if way else resting
+        for row, sign in ((a.bottom - 1, "┬"), (b.y, "┴")):
+            if canvas.at(columns[i], row) == "─":
+                canvas.put(columns[i], row, sign, role)
+        length = b.y - a.bottom
+        down(canvas, columns[i], a.bottom, length, "pp", role, phase=phase(view), ways=way)
+    gap_top = plan.frames[upper].bottom
+    gap = plan.frames[upper + 1].y - gap_top
+    if gap <= 0:
+        return
+    room = (columns[1] if len(columns) > 1 else plan.frames[upper].right) - columns[0] - 4
+    row = gap_top + (gap - 1) // 2
+    if not ways:
+        label = first_fit((view.scene.t("pipe.idle"), "PP"), room)
+    elif moving == "pp":
+        label = first_fit([f"PP {form}" for form in flow_labels(view, with_name=False)], room)
+    else:
+        label = first_fit(flow_labels(view, with_name=True), room)
+    canvas.put(columns[0] + 2, row, label, moving if ways else resting)
+
+
+def _bundle(
+    canvas: Canvas,
+    view: PlayView,
+    plan: StagePlan,
+    spec: StageSpec,
+    upper: int,
+    ways: Mapping[int, str],
+) -> None:
+    """One line for all pairs together, where they are too many to draw."""
+    above, below = plan.frames[upper], plan.frames[upper + 1]
+    way = "".join(sign for sign in "v^" if any(sign in each for each in ways.values()))
+    role = flow_role(view.state.span) if way else at_rest("pp")
+    x = above.middle
+    gap = below.y - above.bottom
+    if gap <= 0:
+        # No row between the frames: a sign in the lower one's border tells.
+        canvas.put(x, below.y, "▼" if "v" in way else "▲" if way else DOWN_AT_REST["pp"], role)
+        return
+    for row, sign in ((above.bottom - 1, "┬"), (below.y, "┴")):
+        if canvas.at(x, row) == "─":
+            canvas.put(x, row, sign, role)
+    down(canvas, x, above.bottom, gap, "pp", role, phase=phase(view), ways=way)
+    name = f"PP ×{spec.gpus}" if spec.gpus > 1 else "PP"
+    forms = [f"{name} · {form}" for form in flow_labels(view, with_name=False)] if way else []
+    label = first_fit((*forms, name), above.right - x - 4)
+    canvas.put(x + 2, above.bottom + (gap - 1) // 2, label, role)
+
+
+def _absent_link(canvas: Canvas, view: PlayView, plan: StagePlan, *, is_each: bool) -> None:
+    """The All-to-All of a mixture of experts, which this model has no use for: dim, dashed."""
+    text = view.scene.t("pipe.moe")
+    role = at_rest("ep")
+    if len(plan.frames) > 1 and is_each and len(plan.cells[0]) == 2:
+        left, right = map(pipe_column, plan.cells[0])
+        gap_top = plan.frames[0].bottom
+        gap = plan.frames[1].y - gap_top
+        row = gap_top + gap // 2
+        taken = left + 14
+        width = min(cell_width(text) + 10, right - taken - 2)
+        is_free = gap > 0 and canvas.at(taken, row) == " "
+        if is_free and width >= cell_width(text) + 4:
+            line = "╌" * ((width - cell_width(text) - 2) // 2)
+            x = max(taken + 1, (left + right - width) // 2)
+            canvas.put(x, row, f"{line} {text} {line}", role)
+            return
+    last = plan.frames[-1]
+    width = cell_width(text) + 8
+    if last.width >= width + 4:
+        canvas.put(last.right - width - 2, last.bottom - 1, f" ╌╌ {text} ╌╌ ", role)

@@ -1,0 +1,154 @@
+"""The play screen as one Frame: header, stage, texts, primitive, metrics, strip, key hints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuflow.cells import cell_width, clip
+from gpuflow.draw.canvas import Canvas, Piece, Rect
+from gpuflow.draw.figures import draw_legend_row, draw_metrics_panel, draw_metrics_row
+from gpuflow.draw.frame import Frame
+from gpuflow.draw.header import draw_header
+from gpuflow.draw.keys import draw_keys, key_rows
+from gpuflow.draw.primitive import draw_primitive_panel, draw_primitive_row
+from gpuflow.draw.stage import draw_stage, stage_spec
+from gpuflow.draw.stage_plan import plan_stage
+from gpuflow.draw.strip import draw_lanes, draw_strip
+from gpuflow.draw.texts import (
+    draw_all_texts,
+    draw_tab_panel,
+    draw_tabs,
+    panel_room,
+    summary_room,
+    text_pages,
+)
+from gpuflow.draw.view import PlayView
+
+MIN_WIDTH, MIN_HEIGHT = 80, 24
+WIDE_WIDTH, WIDE_ROWS = 116, 34
+"""From here on texts stand beside the stage instead of under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the parts of the screen stand."""
+
+    header_rows: int
+    stage: Rect
+    texts: Rect
+    is_wide: bool
+    bottom: Rect
+    """Primitive, metrics and strip."""
+    keys: int
+    """Rows of key hints."""
+
+
+def draw_play(view: PlayView) -> Frame:
+    """The whole screen of a view; below 80x24 a line that names both sizes."""
+    canvas = Canvas(view.width, view.height)
+    if not fits(view.width, view.height):
+        _too_small(canvas, view)
+        return canvas.to_frame()
+    layout = layout_of(view)
+    draw_header(canvas, view, layout.header_rows)
+    draw_stage(canvas, view, layout.stage)
+    if layout.is_wide:
+        if not draw_all_texts(canvas, view, layout.texts):
+            draw_tab_panel(canvas, view, layout.texts)
+        _wide_bottom(canvas, view, layout.bottom)
+    else:
+        draw_tabs(canvas, view, layout.texts)
+        _narrow_bottom(canvas, view, layout.bottom)
+    draw_keys(canvas, view.scene, view.height - layout.keys)
+    return canvas.to_frame()
+
+
+def fits(width: int, height: int) -> bool:
+    """Whether the play screen can be drawn at a size."""
+    return width >= MIN_WIDTH and height >= MIN_HEIGHT
+
+
+def page_count(view: PlayView) -> int:
+    """Pages of the open tab's text at this size."""
+    if not fits(view.width, view.height):
+        return 1
+    layout = layout_of(view)
+    if layout.is_wide:
+        if draw_all_texts(Canvas(view.width, view.height), view, layout.texts):
+            return 1
+        return len(text_pages(view, panel_room(view, layout.texts), with_summary=True))
+    used = summary_room(layout.texts)
+    area = layout.texts
+    room = Rect(area.x, area.y + 1 + used, area.width, area.height - 1 - used)
+    return len(text_pages(view, room, with_summary=bool(used)))
+
+
+def layout_of(view: PlayView) -> Layout:
+    """Divide the screen."""
+    keys = key_rows(view.scene.language, view.width)
+    rows = view.height - keys
+    header = 2 if rows >= 25 else 1
+    if view.width >= WIDE_WIDTH and rows >= WIDE_ROWS:
+        return _wide(view, rows, header, keys)
+    return _narrow(view, rows, header, keys)
+
+
+def _narrow(view: PlayView, rows: int, header: int, keys: int) -> Layout:
+    bottom = 3 if rows < 27 else 4
+    room = rows - header - bottom
+    text = min(max(3 + (room - 18) // 2, 3), 9)
+    margin = 0 if view.width < 84 else 1
+    stage = Rect(margin, header, view.width - 2 * margin, room - text)
+    used = plan_stage(stage, stage_spec(view.scene)).height
+    # What the stage leaves over is the texts', up to what the longest of them may need.
+    stage = stage._replace(height=max(used, room - 14))
+    texts = Rect(1, stage.bottom, view.width - 2, room - stage.height)
+    return Layout(header, stage, texts, False, Rect(1, texts.bottom, view.width - 2, bottom), keys)
+
+
+def _wide(view: PlayView, rows: int, header: int, keys: int) -> Layout:
+    stages = view.scene.timeline.scenario.parallel.pp
+    lanes = min(stages, 4) + 1
+    panel = 7 if rows < 50 else 9
+    bottom = panel + lanes + 2
+    height = rows - header - bottom
+    right = min(max(view.width * 2 // 5, 46), 84)
+    stage = Rect(1, header, view.width - right - 3, height)
+    texts = Rect(stage.right + 1, header, right, height)
+    return Layout(header, stage, texts, True, Rect(1, stage.bottom, view.width - 2, bottom), keys)
+
+
+def _narrow_bottom(canvas: Canvas, view: PlayView, area: Rect) -> None:
+    draw_primitive_row(canvas, view, area.x, area.y, area.width)
+    draw_metrics_row(canvas, view, area.x, area.y + 1, area.width)
+    draw_strip(canvas, view, area.x, area.y + 2, area.width)
+    if area.height > 3:
+        draw_legend_row(canvas, view, area.x, area.y + 3, area.width)
+
+
+def _wide_bottom(canvas: Canvas, view: PlayView, area: Rect) -> None:
+    stages = view.scene.timeline.scenario.parallel.pp
+    lanes = min(stages, 4) + 1
+    panel = area.height - lanes - 2
+    left = min(max(area.width * 3 // 10, 38), 60)
+    draw_metrics_panel(canvas, view, Rect(area.x, area.y, left, panel))
+    draw_primitive_panel(
+        canvas, view, Rect(area.x + left + 1, area.y, area.width - left - 1, panel)
+    )
+    draw_strip(canvas, view, area.x, area.y + panel, area.width)
+    draw_lanes(canvas, view, Rect(area.x, area.y + panel + 1, area.width, lanes))
+    draw_legend_row(canvas, view, area.x, area.bottom - 1, area.width)
+
+
+def _too_small(canvas: Canvas, view: PlayView) -> None:
+    """As much of the friendly line as there is room for, in the middle."""
+    need = f"{MIN_WIDTH}×{MIN_HEIGHT}"
+    have = f"{view.width}×{view.height}"
+    forms = (
+        view.scene.t("small.long", have=have, need=need),
+        view.scene.t("small.short", have=have, need=need),
+        f"{have} < {need}",
+    )
+    text = next((f for f in forms if cell_width(f) <= view.width), clip(forms[-1], view.width))
+    x = max((view.width - cell_width(text)) // 2, 0)
+    canvas.put_pieces(x, max((view.height - 1) // 2, 0), (Piece(text, "accent"),))

@@ -1,0 +1,48 @@
+"""From a timeline to a Scene: texts filled with the engine's figures, steps on screen time."""
+
+from __future__ import annotations
+
+from gpuflow.draw.view import Scene, StepTexts
+from gpuflow.engine.facts import facts
+from gpuflow.engine.moment import Moments
+from gpuflow.engine.timeline import Timeline
+from gpuflow.scenario.spec import Language, Text
+from gpuflow.units import format_quantity
+
+
+def scene_of(moments: Moments, language: Language) -> Scene:
+    """What a timeline shows in a language.
+
+    Args:
+        moments: States of the paced timeline.
+        language: Of every word.
+    """
+    timeline, pace = moments.timeline, moments.pace
+    end = moments.at(pace.duration_s)
+    return Scene(
+        timeline=timeline,
+        language=language,
+        texts=tuple(step_texts(timeline, i, language) for i in range(len(timeline.steps))),
+        step_starts=tuple(pace.step_start(i) / pace.duration_s for i in range(len(timeline.steps))),
+        duration_s=pace.duration_s,
+        kv_full_bytes=tuple(gpu.kv_bytes for gpu in end.gpus),
+    )
+
+
+def step_texts(timeline: Timeline, index: int, language: Language) -> StepTexts:
+    """The texts of one step, every placeholder filled with the engine's figure."""
+    spec = timeline.scenario.steps[index]
+    values = {name: format_quantity(value) for name, value in facts(timeline, index).items()}
+    idle = timeline.steps[index].is_idle and spec.idle is not None
+    summary = spec.idle if idle and spec.idle is not None else spec.summary
+
+    def fill(text: Text) -> str:
+        return text.in_language(language).format_map(values)
+
+    return StepTexts(
+        title=fill(spec.title),
+        summary=fill(summary),
+        detail=fill(spec.detail),
+        network=fill(spec.network),
+        latency=fill(spec.latency),
+    )

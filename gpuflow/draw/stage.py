@@ -1,0 +1,171 @@
+"""The stage: pipeline stages as frames from top to bottom, their GPUs in them, lines between."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gpuflow.draw.canvas import Canvas, Piece, Rect
+from gpuflow.draw.gpu import FAST, SIGNS, GpuPainter, bar, kv_share
+from gpuflow.draw.links import flow_labels, flow_role
+from gpuflow.draw.moves import held_values, number_width, replay_of
+from gpuflow.draw.pipes import draw_pipes
+from gpuflow.draw.stage_plan import StagePlan, StageSpec, Wiring, plan_stage
+from gpuflow.draw.traffic import Traffic, traffic_of
+from gpuflow.draw.view import PlayView, Scene
+from gpuflow.draw.wires import draw_wires
+from gpuflow.engine.state import GpuState
+from gpuflow.units import format_bytes
+
+
+def stage_spec(scene: Scene) -> StageSpec:
+    """What a scene asks to have placed."""
+    p = scene.timeline.scenario.parallel
+    gpus = p.tp * p.dp
+    wiring: Wiring = "none"
+    rails = (p.tp > 1) + scene.has_dispatch
+    if gpus == 2 and rails:
+        wiring, rails = "pair", 0
+    elif gpus == 4 and p.tp == 1 and scene.has_dispatch:
+        wiring = "full_mesh"
+    elif gpus > 2 and rails:
+        wiring = "rail"
+    return StageSpec(
+        stages=p.pp,
+        gpus=gpus,
+        digits=len(str(p.world - 1)),
+        wiring=wiring,
+        rails=rails if gpus > 2 else 0,
+    )
+
+
+def stage_at_work(view: PlayView) -> int | None:
+    """The stage that works alone at the moment; None when all do or none does."""
+    span = view.state.span
+    return span.stage if span is not None else None
+
+
+def draw_stage(canvas: Canvas, view: PlayView, area: Rect) -> StagePlan:
+    """Draw all of it into `area`; returns where things were put."""
+    spec = stage_spec(view.scene)
+    plan = plan_stage(area, spec, at_work=stage_at_work(view) or 0)
+    traffic = traffic_of(view)
+    painter = GpuPainter(
+        canvas, view, dict(held_values(view.state)), number_width(replay_of(view.state))
+    )
+    for i, frame in enumerate(plan.frames):
+        stage = plan.first_stage + i
+        gpus = [view.gpus[rank] for rank in view.scene.mesh.stage_ranks(stage)]
+        if plan.form == "lines":
+            _line(canvas, view, frame, gpus)
+            continue
+        _frame(canvas, view, frame, gpus, traffic, plan, spec)
+        if plan.form == "tiles":
+            _summary(canvas, view, frame.inner(1), gpus)
+        for rect, gpu in zip(plan.cells[i] if plan.cells else (), gpus, strict=False):
+            (painter.box if plan.form == "boxes" else painter.chip)(rect, gpu)
+    if plan.form != "lines":
+        draw_wires(canvas, view, plan, spec, traffic)
+        draw_pipes(canvas, view, plan, spec, traffic)
+    return plan
+
+
+def _is_lit(gpus: list[GpuState]) -> bool:
+    return any(gpu.activity not in {"idle", "wait"} for gpu in gpus)
+
+
+def _frame(
+    canvas: Canvas,
+    view: PlayView,
+    frame: Rect,
+    gpus: list[GpuState],
+    traffic: Traffic,
+    plan: StagePlan,
+    spec: StageSpec,
+) -> None:
+    stage = gpus[0].stage
+    lit = _is_lit(gpus)
+    foot: list[Piece] = []
+    labels_here = spec.wiring != "pair" or plan.form != "boxes"
+    if labels_here and traffic.is_busy(stage):
+        label = next(iter(flow_labels(view, with_name=True)), "")
+        foot = [Piece(label, flow_role(view.state.span))]
+    canvas.box(
+        frame,
+        "border_lit" if lit else "border",
+        title=(Piece(stage_name(view, gpus), "title" if lit else "dim"),),
+        right_title=(Piece(repeat_note(view), "accent"),) if lit else (),
+        foot=foot,
+    )
+
+
+def stage_name(view: PlayView, gpus: list[GpuState]) -> str:
+    """Stage and its layers."""
+    gpu = gpus[0]
+    return view.scene.t(
+        "stage.name", stage=gpu.stage + 1, first=gpu.first_layer, last=gpu.last_layer
+    )
+
+
+def repeat_note(view: PlayView) -> str:
+    """What of a step is shown slowly and what is skipped through; empty when nothing is."""
+    state = view.state
+    if state.span is not None and state.span.kind == "fold":
+        return view.scene.t("stage.folded", laps=state.span.repeats)
+    if not state.repeat_alike:
+        return ""
+    return view.scene.t(
+        "stage.alike",
+        shown=state.repeat_shown,
+        layers=state.repeat_shown + state.repeat_alike,
+        alike=state.repeat_alike,
+    )
+
+
+def _counts(view: PlayView, gpus: list[GpuState]) -> list[Piece]:
+    """How many GPUs do what, the most first."""
+    fast = view.state.is_compressed
+    counted = Counter(gpu.activity for gpu in gpus)
+    pieces: list[Piece] = []
+    for activity, number in counted.most_common():
+        word = view.scene.t(f"state.{activity}")
+        span = view.state.span
+        if activity == "exchange" and span is not None:
+            word = view.scene.t(f"collective.{span.collective}")
+        sign = SIGNS[activity]
+        if fast and activity not in {"idle", "wait"}:
+            sign, word = FAST, view.scene.t("state.fast")
+        role = "wait" if activity in {"idle", "wait"} else "compute"
+        if activity in {"exchange", "send", "receive"}:
+            role = flow_role(span)
+        pieces.append(Piece(f"{sign} {number} {word}  ", role))
+    return pieces
+
+
+def _summary(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) -> None:
+    """All GPUs of a stage in one row: how many, what they do, their KV cache."""
+    first, last = gpus[0].rank, gpus[-1].rank
+    name = view.scene.t("stage.gpus", gpus=len(gpus), first=first, last=last)
+    pieces = [Piece(f"{name}  ", "strong"), *_counts(view, gpus)]
+    layer = next((gpu for gpu in gpus if gpu.layer), None)
+    if layer is not None:
+        words = view.scene.t("gpu.layer", layer=layer.layer, layers=layer.layers)
+        pieces.append(Piece(f"{words}  ", "text"))
+    kv_width = min(max(row.width // 3, 0), 40)
+    x = canvas.put_pieces(row.x, row.y, pieces, width=row.width - kv_width)
+    held = sum(gpu.kv_bytes for gpu in gpus)
+    tail = Piece(f" {format_bytes(held)} {kv_share(gpus[0])}", "dim")
+    end = canvas.put_right(row.right, row.y, (tail,), width=max(kv_width - 4, 0))
+    full = sum(view.scene.kv_full_bytes[gpu.rank] for gpu in gpus)
+    start = max(row.right - kv_width, x)
+    if end - start > 6:
+        canvas.put(start, row.y, "KV ", "dim")
+        bar(canvas, Rect(start + 3, row.y, end - start - 3, 1), held / full if full else 0, "kv")
+
+
+def _line(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) -> None:
+    """A stage without a frame, where there are more stages than room for frames."""
+    lit = _is_lit(gpus)
+    name = stage_name(view, gpus)
+    canvas.put(row.x, row.y, "┃", flow_role(view.state.span) if lit else "border")
+    x = canvas.put(row.x + 2, row.y, name, "title" if lit else "dim", width=row.width // 3) + 2
+    _summary(canvas, view, Rect(x, row.y, row.right - x, 1), gpus)

@@ -1,0 +1,123 @@
+"""The step's words: title, summary, and three texts in tabs or all at once."""
+
+from __future__ import annotations
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.view import TABS, PlayView
+from gpuflow.draw.wrap import pages, wrap
+
+
+def step_heading(view: PlayView) -> str:
+    """Number and title of the step."""
+    return view.scene.t("text.heading", step=view.state.step.index + 1, title=view.texts.title)
+
+
+def tab_pieces(view: PlayView, n_pages: int, *, is_short: bool = False) -> list[Piece]:
+    """The three tabs, the open one marked by brackets."""
+    pieces: list[Piece] = []
+    for index, name in enumerate(TABS):
+        word = view.scene.t(f"tab.{name}")
+        if is_short and name == "network":
+            word = view.scene.t("tab.network_short")
+        if index == view.tab:
+            page = f" {min(view.page, n_pages - 1) + 1}/{n_pages}" if n_pages > 1 else ""
+            pieces.append(Piece(f"[{word}{page}]", "tab_open"))
+        else:
+            pieces.append(Piece(f" {word} ", "tab"))
+    return pieces
+
+
+def body(view: PlayView, *, with_summary: bool) -> str:
+    """The open tab's text; an idle step's reason comes first where no summary stands above."""
+    text = view.texts.tab(view.tab)
+    if view.state.step.is_idle and not with_summary:
+        return f"{view.texts.summary}\n{text}"
+    return text
+
+
+def text_pages(view: PlayView, room: Rect, *, with_summary: bool) -> list[list[str]]:
+    """The open tab's text in pages of the room."""
+    return pages(wrap(body(view, with_summary=with_summary), room.width), room.height)
+
+
+def draw_tabs(canvas: Canvas, view: PlayView, area: Rect) -> None:
+    """Heading and tabs in the first row, under them the open text (and the summary, with room)."""
+    summary_rows = summary_room(area)
+    room = Rect(area.x, area.y + 1 + summary_rows, area.width, area.height - 1 - summary_rows)
+    cut = text_pages(view, room, with_summary=bool(summary_rows))
+    tabs = tab_pieces(view, len(cut))
+    if width_of(tabs) + cell_width(step_heading(view)) + 2 > area.width:
+        tabs = tab_pieces(view, len(cut), is_short=True)
+    heading_room = area.width - width_of(tabs) - 2
+    if heading_room >= 12:
+        canvas.put_pieces(area.x, area.y, (Piece(step_heading(view), "title"),), width=heading_room)
+    canvas.put_right(area.right, area.y, tabs, width=area.width)
+    if summary_rows:
+        canvas.put(area.x, area.y + 1, view.texts.summary, "strong", width=area.width)
+    _lines(canvas, room, cut[min(view.page, len(cut) - 1)])
+
+
+def summary_room(area: Rect) -> int:
+    """Rows for the summary: one where at least three are left for the text."""
+    return 1 if area.height >= 5 else 0
+
+
+def draw_tab_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
+    """A framed panel: title in the border, summary, tabs, text."""
+    heading = step_heading(view)
+    canvas.box(area, "border", title=(Piece(heading, "title"),))
+    inner = area.inner(1)
+    summary = wrap(view.texts.summary, inner.width)
+    if cell_width(heading) > area.width - 4:
+        # A title too long for the border is said in full inside.
+        summary = [*wrap(view.texts.title, inner.width), *summary]
+    y = inner.y
+    for line in summary:
+        canvas.put(inner.x, y, line, "strong", width=inner.width)
+        y += 1
+    room = panel_room(view, area)
+    cut = text_pages(view, room, with_summary=True)
+    canvas.put_pieces(inner.x, room.y - 1, tab_pieces(view, len(cut)), width=inner.width)
+    _lines(canvas, room, cut[min(view.page, len(cut) - 1)])
+
+
+def panel_room(view: PlayView, area: Rect) -> Rect:
+    """Where the text of a framed panel stands."""
+    inner = area.inner(1)
+    heading = step_heading(view)
+    used = len(wrap(view.texts.summary, inner.width)) + 2
+    if cell_width(heading) > area.width - 4:
+        used += len(wrap(view.texts.title, inner.width))
+    return Rect(inner.x, inner.y + used, inner.width, max(inner.height - used, 0))
+
+
+def draw_all_texts(canvas: Canvas, view: PlayView, area: Rect) -> bool:
+    """All three texts under each other in one framed panel.
+
+    Returns:
+        False, with nothing drawn, when they do not fit.
+    """
+    inner = area.inner(1)
+    lines: list[tuple[str, str]] = [
+        (line, "strong") for line in wrap(view.texts.summary, inner.width)
+    ]
+    for index, name in enumerate(TABS):
+        is_open = index == view.tab
+        word = view.scene.t(f"tab.{name}")
+        lines += [
+            ("", "text"),
+            (f"▸ {word}" if is_open else f"  {word}", "tab_open" if is_open else "tab"),
+        ]
+        lines += [(line, "text") for line in wrap(view.texts.tab(index), inner.width)]
+    if len(lines) > inner.height:
+        return False
+    canvas.box(area, "border", title=(Piece(step_heading(view), "title"),))
+    for y, (line, role) in enumerate(lines, start=inner.y):
+        canvas.put(inner.x, y, line, role, width=inner.width)
+    return True
+
+
+def _lines(canvas: Canvas, room: Rect, lines: list[str]) -> None:
+    for y, line in enumerate(lines[: room.height], start=room.y):
+        canvas.put(room.x, y, line, "text", width=room.width)

@@ -1,0 +1,56 @@
+"""Which of the picture's lines carry bytes at the moment, and in which direction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuflow.cluster.mesh import Mesh
+from gpuflow.draw.moves import moving_pairs
+from gpuflow.draw.view import PlayView
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Lines in use; a line that is absent is at rest."""
+
+    inside: Mapping[int, frozenset[tuple[int, int]]]
+    """By stage: (from, to) positions within the stage."""
+    between: Mapping[int, Mapping[int, str]]
+    """By upper stage and position: "v", "^" or both."""
+
+    def ways(self, stage: int, a: int, b: int) -> str:
+        """Directions on the line between positions a (left) and b (right) of a stage."""
+        pairs = self.inside.get(stage, frozenset())
+        return (">" if (a, b) in pairs else "") + ("<" if (b, a) in pairs else "")
+
+    def is_busy(self, stage: int) -> bool:
+        """Whether any bytes move inside a stage."""
+        return bool(self.inside.get(stage))
+
+
+def traffic_of(view: PlayView) -> Traffic:
+    """The lines that the transfers under way use: along the stages first, then along the row."""
+    mesh = view.scene.mesh
+    place = _places(mesh)
+    inside: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    between: dict[int, dict[int, str]] = defaultdict(dict)
+    for source, destination in moving_pairs(view.state):
+        (stage, a), (last, b) = place[source], place[destination]
+        way = "v" if last > stage else "^"
+        for upper in range(min(stage, last), max(stage, last)):
+            known = between[upper].get(a, "")
+            between[upper][a] = known if way in known else known + way
+        if a != b:
+            inside[last].add((a, b))
+    return Traffic({stage: frozenset(pairs) for stage, pairs in inside.items()}, between)
+
+
+def _places(mesh: Mesh) -> dict[int, tuple[int, int]]:
+    """Rank -> (stage, position in the stage)."""
+    return {
+        rank: (stage, i)
+        for stage in range(mesh.parallel.pp)
+        for i, rank in enumerate(mesh.stage_ranks(stage))
+    }

@@ -1,0 +1,98 @@
+"""What a drawing is given: the scene (fixed for a timeline and language) and the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpuflow.cluster.mesh import Mesh, is_dispatched, mesh_of
+from gpuflow.engine.state import GpuState, State
+from gpuflow.engine.timeline import Timeline
+from gpuflow.scenario.spec import Language
+from gpuflow.words import t
+
+TABS = ("detail", "network", "latency")
+"""The three texts of a step, in the order of the tab key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTexts:
+    """The texts of one step with every placeholder filled."""
+
+    title: str
+    summary: str
+    """Why there is nothing to do, in a step that the split leaves idle."""
+    detail: str
+    network: str
+    latency: str
+
+    def tab(self, index: int) -> str:
+        """The text of a tab; see TABS."""
+        return (self.detail, self.network, self.latency)[index]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What does not change from moment to moment."""
+
+    timeline: Timeline
+    language: Language
+    texts: tuple[StepTexts, ...]
+    """One for each step."""
+    step_starts: tuple[float, ...]
+    """Where each step begins, as a share of the whole screen time, 0..1."""
+    duration_s: float
+    """Screen seconds in all."""
+    kv_full_bytes: Sequence[float]
+    """KV cache of each rank once the answer is complete."""
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """Which rank does what."""
+        return mesh_of(self.timeline.scenario)
+
+    @cached_property
+    def has_dispatch(self) -> bool:
+        """Whether tokens travel to experts by all_to_all."""
+        return is_dispatched(self.timeline.scenario)
+
+    def t(self, key: str, /, **values: object) -> str:
+        """A sentence of the player in the scene's language."""
+        return t(f"ui.{key}", self.language, **values)
+
+    def word(self, key: str, /, **values: object) -> str:
+        """Any other sentence in the scene's language."""
+        return t(key, self.language, **values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayView:
+    """The play screen at one moment, as somebody looks at it."""
+
+    scene: Scene
+    state: State
+    width: int
+    """Of the terminal, in cells."""
+    height: int
+    """Of the terminal, rows of key hints included."""
+    tab: int = 0
+    page: int = 0
+    """Page of the tab's text, where it is longer than its room."""
+    is_playing: bool = True
+    speed: float = 1.0
+
+    @property
+    def texts(self) -> StepTexts:
+        """Texts of the step at hand."""
+        return self.scene.texts[self.state.step.index]
+
+    @property
+    def position(self) -> float:
+        """The moment as a share of the whole screen time."""
+        return min(max(self.state.screen_s / self.scene.duration_s, 0.0), 1.0)
+
+    @cached_property
+    def gpus(self) -> Mapping[int, GpuState]:
+        """GPU states by rank."""
+        return {gpu.rank: gpu for gpu in self.state.gpus}

@@ -1,0 +1,83 @@
+"""Sentences in lines of so many cells, in both languages.
+
+English breaks at blanks. Chinese breaks between any two characters, except that closing
+punctuation never starts a line and opening punctuation never ends one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gpuflow.cells import ELLIPSIS, cell_width
+
+_NEVER_FIRST = "，。、；：？！）」』”’％…·)],.;:?!%"
+_NEVER_LAST = "（「『“‘(["
+_ATOM = re.compile(
+    r"\s+|[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+"
+)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` cells; a line break in the text stays one.
+
+    A word longer than a line is broken where the line ends.
+
+    Example:
+        >>> wrap("每层计算的 Key/Value 缓存。", 12)
+        ['每层计算的', 'Key/Value 缓', '存。']
+    """
+    if width <= 0:
+        return []
+    lines: list[str] = []
+    for paragraph in text.strip().split("\n"):
+        lines += _paragraph(paragraph, width) or [""]
+    return lines
+
+
+def pages(lines: list[str], height: int) -> list[list[str]]:
+    """Lines in pages of `height`; a page that goes on ends in an ellipsis."""
+    if height <= 0:
+        return [[]]
+    cut = [lines[i : i + height] for i in range(0, len(lines), height)] or [[]]
+    return [page if page is cut[-1] else [*page[:-1], f"{page[-1]}{ELLIPSIS}"] for page in cut]
+
+
+def _paragraph(text: str, width: int) -> list[str]:
+    lines: list[str] = []
+    line = ""
+    for word in _words(text):
+        if word.isspace():
+            line += " " if line else ""
+            continue
+        if line and cell_width(line) + cell_width(word) > width:
+            lines.append(line.rstrip())
+            line = ""
+        while cell_width(word) > width:
+            head = _head(word, width)
+            lines.append(head)
+            word = word[len(head) :]
+        line += word
+    if line.strip():
+        lines.append(line.rstrip())
+    return lines
+
+
+def _words(text: str) -> list[str]:
+    """Pieces that are not broken: a word with its punctuation, one Chinese character with its."""
+    words: list[str] = []
+    for atom in _ATOM.findall(text):
+        sticks = words and not words[-1].isspace() and not atom.isspace()
+        if sticks and (atom[0] in _NEVER_FIRST or words[-1][-1] in _NEVER_LAST):
+            words[-1] += atom
+        else:
+            words.append(atom)
+    return words
+
+
+def _head(word: str, width: int) -> str:
+    used = 0
+    for index, character in enumerate(word):
+        used += cell_width(character)
+        if used > width:
+            return word[: max(index, 1)]
+    return word
