@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuflow.cli.options import bad_option, one_of, sizes, whole
+from gpuflow.cli.options import Sizes, bad_option, one_of, sizes, whole
 from gpuflow.cli.output import Output
 
 OPERATIONS = (
@@ -39,9 +39,7 @@ OperationArgument = Annotated[str, typer.Argument(parser=one_of("OP", OPERATIONS
 RanksOption = Annotated[int | None, typer.Option(parser=whole("--ranks", 2), metavar="N")]
 NodesOption = Annotated[int | None, typer.Option(parser=whole("--nodes"), metavar="K")]
 GpuOption = Annotated[str | None, typer.Option(metavar="NAME")]
-SizesOption = Annotated[
-    tuple[int, ...] | None, typer.Option(parser=sizes("--sizes"), metavar="A..B|S")
-]
+SizesOption = Annotated[Sizes | None, typer.Option(parser=sizes("--sizes"), metavar="A..B|S")]
 DtypeOption = Annotated[
     str | None, typer.Option(parser=one_of("--dtype", tuple(ITEM_BYTES)), metavar="TYPE")
 ]
@@ -73,7 +71,7 @@ def collective(
     if op == "send_recv" and n_ranks != 2:
         raise bad_option("--ranks", "ranks_send_recv", found=n_ranks)
     cluster = machines(gpu or DEFAULT_GPU, n_ranks, nodes)
-    wanted = sizes or _default_sizes(n_ranks, trace)
+    wanted = (sizes or _default_sizes(n_ranks, trace)).size_bytes
     names = _algorithms(op, algorithm)
     points = collective_points(op, cluster, n_ranks, wanted, names)
     kind = dtype or ("int32" if trace else "float32")
@@ -102,9 +100,9 @@ def collective(
         output.tables(points_table(points, cluster, inputs, output.language))
 
 
-def _default_sizes(n_ranks: int, is_traced: bool) -> tuple[int, ...]:
+def _default_sizes(n_ranks: int, is_traced: bool) -> Sizes:
     """A range that shows both ends; for a trace four numbers of 4 bytes a rank."""
-    return (16 * n_ranks,) if is_traced else sizes("--sizes")(DEFAULT_SIZES)
+    return Sizes((16 * n_ranks,)) if is_traced else sizes("--sizes")(DEFAULT_SIZES)
 
 
 def _algorithms(op: str, algorithm: str | None) -> tuple[str, ...]:

@@ -6,21 +6,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
-import typer
-
 from gpuflow import words
-from gpuflow.cli.options import nearest
+from gpuflow.cli.options import PARSER_ERRORS, nearest
 from gpuflow.cli.output import Output
+from gpuflow.cli.streams import WriteError
 from gpuflow.errors import GpuflowError, InputError, MissingExtra, Problem
 from gpuflow.scenario.spec import Language
-
-# Typer carries its own copy of click from 0.26 on and uses the real one before.
-_PARSER_ERRORS: Any = sys.modules[typer.BadParameter.__module__]
 
 INTERRUPTED = 130
 
@@ -29,18 +24,30 @@ def exit_code_of(error: BaseException, output: Output) -> int:
     """Tell the user about an error and say with which status to exit."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    if isinstance(error, _PARSER_ERRORS.UsageError):
-        error = InputError([usage_problem(error)])
-    if isinstance(error, GpuflowError):
-        report(error, output)
-        return error.exit_code
-    if isinstance(error, OSError) and error.filename:
-        values = {"reason": error.strerror or str(error)}
-        file = os.fsdecode(error.filename)
-        report(InputError([Problem(code="file_trouble", file=file, values=values)]), output)
-        return InputError.exit_code
+    try:
+        known = _known(error)
+        if known is not None:
+            report(known, output)
+            return known.exit_code
+    except (WriteError, KeyboardInterrupt):
+        raise
+    except Exception as bug:  # noqa: BLE001 - a report that fails must not hide behind another
+        error = bug
     _confess(error, output)
     return 1
+
+
+def _known(error: BaseException) -> GpuflowError | None:
+    """The error as one of ours; None for a bug."""
+    if isinstance(error, GpuflowError):
+        return error
+    if isinstance(error, PARSER_ERRORS.UsageError):
+        return InputError([usage_problem(error)])
+    if isinstance(error, OSError) and error.filename is not None:
+        values = {"reason": error.strerror or str(error)}
+        file = os.fsdecode(error.filename)
+        return InputError([Problem(code="file_trouble", file=file, values=values)])
+    return None
 
 
 def report(error: GpuflowError, output: Output) -> None:
@@ -79,21 +86,19 @@ def problem_records(problems: Sequence[Problem], language: Language) -> list[dic
 
 def usage_problem(error: Any) -> Problem:
     """What the parser of the command line did not like, as a problem of ours."""
-    option = getattr(error, "option_name", "")
-    known = [name for item in error.ctx.command.params for name in item.opts] if error.ctx else []
-    if isinstance(error, _PARSER_ERRORS.NoSuchOption):
-        near = nearest(option, known)
-        values = {"found": option, "suggestion": near}
+    option, context = getattr(error, "option_name", ""), error.ctx
+    known = {name: item for item in context.command.params for name in item.opts}
+    values = {"found": option, "command": context.command_path}
+    if isinstance(error, PARSER_ERRORS.NoSuchOption):
+        near = nearest(option, list(known))
         hint = "did_you_mean" if near else "options"
-        verb = error.ctx.info_name if error.ctx and error.ctx.parent else ""
-        return Problem(code="option_unknown", values=values | {"verb": verb}, hint=hint)
-    if isinstance(error, _PARSER_ERRORS.BadOptionUsage):
-        is_flag = any(item.is_flag for item in error.ctx.command.params if option in item.opts)
+        return Problem(code="option_unknown", values=values | {"suggestion": near}, hint=hint)
+    if isinstance(error, PARSER_ERRORS.BadOptionUsage):
+        is_flag = option in known and known[option].is_flag
         return Problem(code="option_takes_none" if is_flag else "option_needs_value", key=option)
-    if isinstance(error, _PARSER_ERRORS.MissingParameter):
+    if isinstance(error, PARSER_ERRORS.MissingParameter):
         name = error.param.metavar or error.param.name
-        verb = error.ctx.info_name
-        return Problem(code="argument_missing", values={"name": name, "verb": verb}, hint="usage")
+        return Problem(code="argument_missing", values=values | {"name": name}, hint="usage")
     return Problem(code="command_line", values={"reason": error.format_message()})
 
 

@@ -7,9 +7,10 @@ gets the options of `COMMON`. Help texts are in the locale files, under `option.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +23,10 @@ FORMATS: tuple[Format, ...] = ("table", "markdown", "csv", "json")
 LANGUAGES = ("zh", "en")
 _LARGEST = 10**9
 
+PARSER_ERRORS: Any = sys.modules[typer.BadParameter.__module__]
+"""The parser's own errors: typer carries a copy of click from 0.26 on, and needs the real one
+before."""
+
 
 def bad_option(option: str, code: str, /, **values: object) -> InputError:
     """The error of an option whose value cannot be used; a value called `hint` is the hint."""
@@ -31,7 +36,7 @@ def bad_option(option: str, code: str, /, **values: object) -> InputError:
 
 def nearest(text: str, allowed: Sequence[str]) -> str:
     """The allowed spelling that `text` was probably meant to be; empty when none is near."""
-    return next(iter(difflib.get_close_matches(text, allowed, 1)), "")
+    return next(iter(difflib.get_close_matches(text, allowed, 1, cutoff=0.7)), "")
 
 
 def one_of(option: str, allowed: Sequence[str]) -> Callable[[str], str]:
@@ -80,10 +85,17 @@ def share(option: str) -> Callable[[str], float]:
     return parse
 
 
-def sizes(option: str) -> Callable[[str], tuple[int, ...]]:
-    """A parser that takes `A..B` (every power of two from A to B) or one size, in bytes."""
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Message sizes of a range."""
 
-    def parse(text: str) -> tuple[int, ...]:
+    size_bytes: tuple[int, ...]
+
+
+def sizes(option: str) -> Callable[[str], Sizes]:
+    """A parser that takes `A..B` (A, twice A, ... up to B) or one size."""
+
+    def parse(text: str) -> Sizes:
         first, separator, last = text.partition("..")
         try:
             low = round(parse_size(first, short=True))
@@ -95,7 +107,7 @@ def sizes(option: str) -> Callable[[str], tuple[int, ...]]:
         found = [low]
         while found[-1] * 2 <= high:
             found.append(found[-1] * 2)
-        return tuple(found) if found[-1] == high else (*found, high)
+        return Sizes(tuple(found) if found[-1] == high else (*found, high))
 
     return parse
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,22 +15,31 @@ if TYPE_CHECKING:
     from gpuflow.engine.pace import Pace
     from gpuflow.engine.timeline import Timeline
 
-DEFAULT_SIZE = (100, 30)
+
+@dataclass(frozen=True, slots=True)
+class ScreenSize:
+    """Cells of a screen."""
+
+    columns: int
+    rows: int
+
+
+DEFAULT_SIZE = ScreenSize(100, 30)
 _LARGEST_SCREEN = 2000
 
 
-def screen_size(text: str) -> tuple[int, int]:
+def screen_size(text: str) -> ScreenSize:
     """Columns and rows of `100x30`."""
     match = re.fullmatch(r"(\d{1,4})[xX×](\d{1,4})", text.strip(), re.ASCII)
     columns, rows = map(int, match.groups()) if match else (0, 0)
     if not 0 < min(columns, rows) <= max(columns, rows) <= _LARGEST_SCREEN:
         raise bad_option("--size", "option_size", found=text)
-    return columns, rows
+    return ScreenSize(columns, rows)
 
 
 AtOption = Annotated[str | None, typer.Option("--at", metavar="STEP|TIME")]
 SizeOption = Annotated[
-    tuple[int, int] | None, typer.Option("--size", parser=screen_size, metavar="COLSxROWS")
+    ScreenSize | None, typer.Option("--size", parser=screen_size, metavar="COLSxROWS")
 ]
 PrintOption = Annotated[bool, typer.Option("--print")]
 PlainOption = Annotated[bool, typer.Option("--plain")]
@@ -92,7 +102,7 @@ def _moment(at: str | None, timeline: Timeline, pace: Pace) -> float:
         raise bad_option("--at", "option_at", found=at, count=len(ids), allowed=ids) from None
 
 
-def _frame(pace: Pace, start_s: float, size: tuple[int, int], output: Output) -> str:
+def _frame(pace: Pace, start_s: float, size: ScreenSize, output: Output) -> str:
     from gpuflow.draw.play import draw_play
     from gpuflow.draw.scene import scene_of
     from gpuflow.draw.view import PlayView
@@ -102,8 +112,8 @@ def _frame(pace: Pace, start_s: float, size: tuple[int, int], output: Output) ->
     view = PlayView(
         scene=scene_of(moments, output.language),
         state=moments.at(start_s),
-        width=size[0],
-        height=size[1],
+        width=size.columns,
+        height=size.rows,
         is_playing=False,
     )
     return draw_play(view).text()

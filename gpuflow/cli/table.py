@@ -16,11 +16,12 @@ def table(output: Output, request: Request, overhead: Overhead = None) -> None:
     scenario = scenario_of(request)
     share = DEFAULT_OVERHEAD if overhead is None else overhead
     found = requirement_table(scenario, share)
-    document = requirement_document(found, output.language)
-    if output.format == "json":
-        output.document({"inputs": inputs_of(scenario, overhead=share), **document})
-    elif output.format == "csv":
-        output.records(document["rows"])
+    if output.format in {"json", "csv"}:
+        document = requirement_document(found, output.language)
+        if output.format == "json":
+            output.document({"inputs": inputs_of(scenario, overhead=share), **document})
+        else:
+            output.records(document["rows"])
     else:
-        is_stacked = output.format == "table" and output.width is not None
-        output.tables(*requirement_view(found, output.language, is_stacked=is_stacked))
+        width = output.width if output.format == "table" else None
+        output.tables(*requirement_view(found, output.language, width))

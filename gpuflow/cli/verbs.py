@@ -8,7 +8,8 @@ what it asked for. All texts come from the locale files, so a test can hold both
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, wraps
 from typing import Any, get_type_hints
@@ -18,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from gpuflow import words
 from gpuflow.cells import cell_width, pad
-from gpuflow.cli.options import Common, Request, nearest
+from gpuflow.cli.options import PARSER_ERRORS, Common, Request, nearest
 from gpuflow.cli.output import Output
 from gpuflow.draw.wrap import wrap
 from gpuflow.errors import InputError, Problem
@@ -82,13 +83,24 @@ def _parameters(options: type) -> dict[str, inspect.Parameter]:
     }
 
 
+@contextmanager
+def _naming(context: Any) -> Iterator[None]:
+    """Let every error of the parser say which command it concerns."""
+    try:
+        yield
+    except PARSER_ERRORS.UsageError as error:
+        error.ctx = error.ctx or context
+        raise
+
+
 class VerbCommand(TyperCommand):
     """One verb; its help page is ours."""
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
         """Parse, and refuse what is left over in our own words."""
         context.allow_extra_args = True
-        rest = super().parse_args(context, arguments)
+        with _naming(context):
+            rest = super().parse_args(context, arguments)
         if context.args:
             raise InputError(
                 [Problem(code="argument_left_over", values={"found": list(context.args)})]
@@ -102,6 +114,11 @@ class VerbCommand(TyperCommand):
 
 class VerbGroup(TyperGroup):
     """The program itself."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        """Parse what stands before the verb."""
+        with _naming(context):
+            return super().parse_args(context, arguments)
 
     def resolve_command(self, context: Any, arguments: list[str]) -> Any:
         """The verb, or an error that names the nearest one."""

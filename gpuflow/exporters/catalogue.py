@@ -152,7 +152,7 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
 def record_table(title: str, record: Record, language: Language) -> Table:
     """One record, a value a row; values that do not apply are left out."""
     rows = [
-        (_label(name, language), _written(name, value, record))
+        (_label(name, language), _written(name, value, record, language))
         for name, value in record.items()
         if value is not None and value not in ([], ())
     ]
@@ -170,7 +170,7 @@ def records_table(title: str, rows: Sequence[Record], language: Language) -> Tab
         )
         for name in rows[0]
     ]
-    texts = [[_written(name, value, row) for name, value in row.items()] for row in rows]
+    texts = [[_written(name, value, row, language) for name, value in row.items()] for row in rows]
     return table_of(title, columns, texts)
 
 
@@ -179,9 +179,11 @@ def _label(name: str, language: Language) -> str:
     return t(key, language) if has(key, language) else name
 
 
-def _written(name: str, value: object, record: Record) -> str:
+def _written(name: str, value: object, record: Record, language: Language) -> str:
     if value is None:
         return NOTHING
+    if isinstance(value, bool):
+        return t("value.yes" if value else "value.no", language)
     if name.endswith("bandwidth_bytes_per_s") and "tier" in record and isinstance(value, float):
         return rate_both(value, "scale_out" if record["tier"] == "scale_out" else "scale_up")
     if name == "peak_flop_per_s" and isinstance(value, Mapping):
@@ -192,7 +194,7 @@ def _written(name: str, value: object, record: Record) -> str:
         return ", ".join(map(str, value))
     if name in _WRITTEN and isinstance(value, (int, float)):
         return _WRITTEN[name](value)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int):
         return format_count(value)
     return str(value)
 

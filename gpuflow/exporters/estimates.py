@@ -214,7 +214,9 @@ def _memory(estimate: Estimate, language: Language) -> Table:
     for item in estimate.assumed:
         text = t(f"assumed.{item.reason}", language, key=item.key, value=item.value)
         notes.append(t("estimate.assumed", language, text=text))
-    left_out = [t(f"not_modelled.{code}", language) for code in estimate.not_modelled]
+    # Some of them have commas of their own.
+    mark = "；" if language == "zh" else "; "
+    left_out = mark.join(t(f"not_modelled.{code}", language) for code in estimate.not_modelled)
     notes.append(t("estimate.not_modelled", language, text=left_out))
     names = ("gpu", "weights", "kv", "free")
     return table_of(t("estimate.memory", language), _columns(names, 1, language), rows, notes)

@@ -23,6 +23,9 @@ _NARROWEST = 7
 _MOST_LINES = 4
 """Lines of a folded row beyond which blocks read better."""
 
+_WORD = re.compile(r"[!-~\u00b5\u2013\u2713\u2717\u00d7\u2265\u2264]+")
+"""ASCII and the signs that stand among figures; Chinese breaks anywhere."""
+
 _COLORS = {
     "title": "1",
     "head": "1",
@@ -92,7 +95,14 @@ def _natural(table: Table) -> list[int]:
 def _room(columns: Sequence[Column]) -> int:
     """Cells that gaps and rules take."""
     groups = sum(column.begins_group for column in columns[1:])
-    return _GAP * (len(columns) - 1) + groups * _GAP
+    return _GAP * (len(columns) - 1) + groups * (len(_RULE) + 2 - _GAP)
+
+
+def fits(table: Table, width: int, *, folded: bool) -> bool:
+    """Whether a table can be shown as a grid, with a line a row or with cells folded."""
+    if folded:
+        return _widths(table, width) is not None
+    return sum(_natural(table)) + _room(table.columns) <= width
 
 
 def _widths(table: Table, width: int | None) -> list[int] | None:
@@ -127,11 +137,10 @@ def _most_lines(table: Table, widths: Sequence[int]) -> int:
 
 
 def _longest_word(table: Table, index: int) -> int:
+    """Cells that a column needs to break no word; lines that a cell has already stay whole."""
     texts = [table.columns[index].title, *(row[index].text for row in table.rows)]
-    return max(
-        (cell_width(word) for text in texts for word in re.findall(r"[!-~µ–✓✗×≥≤]+", text)),
-        default=0,
-    )
+    pieces = [text.split("\n") if "\n" in text else _WORD.findall(text) for text in texts]
+    return max((cell_width(piece) for found in pieces for piece in found), default=0)
 
 
 def _grid(table: Table, widths: Sequence[int], paint: Paint) -> list[str]:

@@ -19,6 +19,7 @@ from gpuflow.exporters.figures import (
     size_or_nothing,
     time_or_nothing,
 )
+from gpuflow.exporters.grid import fits
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_bit_rate, format_count, format_share
@@ -132,40 +133,47 @@ def _values(row: Requirement, table: RequirementTable, language: Language) -> di
 
 
 def requirement_view(
-    table: RequirementTable, language: Language, *, is_stacked: bool
+    table: RequirementTable, language: Language, width: int | None
 ) -> tuple[Table, Table]:
     """The table and its conclusions.
 
     Args:
         table: What was computed.
         language: In which language.
-        is_stacked: Put bandwidth and time under each other in one cell, for a terminal; otherwise
-            every figure has a column of its own.
+        width: Cells of the terminal; None: as wide as it needs to be. Every figure has a column of
+            its own, except where bandwidth and time have to stand under each other to fit.
     """
-    figures = _stacked if is_stacked else _flat
-    names = _STACKED if is_stacked else _FLAT
-    columns = [
-        Column(t(f"table.column.{name}", language), marks_row=name == "type") for name in RULES
-    ]
-    columns += [
-        Column(t(f"table.column.{name}", language), begins_group=index == 0)
-        for index, name in enumerate(names)
-    ]
-    rows = tuple((*_rules(row, language), *figures(row, language)) for row in table.rows)
-    main = Table(
-        title=t("table.heading", language),
-        intro=_intro(table, language),
-        columns=tuple(columns),
-        rows=rows,
-        notes=tuple(_all_notes(table, language)),
-    )
     conclusions = Table(
         title=t("conclusion.heading", language),
         columns=(),
         rows=(),
         notes=tuple(conclusion(name, table, language) for name in table.conclusions),
     )
+    main = _main(table, language, is_stacked=False)
+    if width is not None and not fits(main, width, folded=False):
+        stacked = _main(table, language, is_stacked=True)
+        main = stacked if fits(stacked, width, folded=True) else main
     return main, conclusions
+
+
+def _main(table: RequirementTable, language: Language, *, is_stacked: bool) -> Table:
+    figures = _stacked if is_stacked else _flat
+    names = _STACKED if is_stacked else _FLAT
+    columns = [
+        Column(t(f"table.column.{name}", language), marks_row=name == "type") for name in RULES
+    ]
+    columns += [
+        Column(_titles(name.split("/"), language), begins_group=index == 0)
+        for index, name in enumerate(names)
+    ]
+    rows = tuple((*_rules(row, language), *figures(row, language)) for row in table.rows)
+    return Table(
+        title=t("table.heading", language),
+        intro=_intro(table, language),
+        columns=tuple(columns),
+        rows=rows,
+        notes=tuple(_all_notes(table, language)),
+    )
 
 
 _FLAT = (
@@ -179,7 +187,18 @@ _FLAT = (
     "predicted_share",
     "verdict",
 )
-_STACKED = ("message", "needed", "available", "predicted_share", "verdict")
+_STACKED = (
+    "message/messages",
+    "needed/budget",
+    "available/available_latency",
+    "predicted_share",
+    "verdict",
+)
+
+
+def _titles(names: Iterable[str], language: Language) -> str:
+    """Titles of the figures that stand in one column, under each other."""
+    return "\n".join(t(f"table.column.{name}", language) for name in names)
 
 
 def _rules(row: Requirement, language: Language) -> Iterable[Cell]:
@@ -206,8 +225,8 @@ def _flat(row: Requirement, language: Language) -> tuple[Cell, ...]:
 def _stacked(row: Requirement, language: Language) -> tuple[Cell, ...]:
     if row.verdict is None:
         return tuple(Cell(NOTHING) for _ in _STACKED)
-    needed = rate_both(row.needed_bandwidth_bytes_per_s, row.tier)
-    available = rate_both(row.available_bandwidth_bytes_per_s, row.tier)
+    needed = rate_both(row.needed_bandwidth_bytes_per_s, row.tier).replace(" (", "\n(")
+    available = rate_both(row.available_bandwidth_bytes_per_s, row.tier).replace(" (", "\n(")
     return (
         Cell(f"{size_or_nothing(row.message_size_bytes)}\n{_messages(row, language)}"),
         Cell(f"{needed}\n{time_or_nothing(row.needed_latency_s)}"),
