@@ -26,11 +26,7 @@ def accuracy(output: Output, truth: TruthOption = None, rows: RowsOption = False
     from gpuflow.importers.truth import read_truth, shipped_truth
 
     found = read_truth(truth or shipped_truth())
-    judged = [
-        Judged(row, prediction)
-        for row in found.rows
-        for prediction in predict(row.kind, row.columns)
-    ]
+    judged = [Judged(row, prediction) for row in found.rows for prediction in predict(row)]
     groups = groups_of(judged)
     if output.format == "json":
         output.document(

@@ -36,6 +36,20 @@ _LIBRARIES = {"nccl", "rccl"}
 """Kernels that choose among all algorithms, as the simulation does."""
 
 
+MeasurementKind = Literal["collective", "gemm", "inference", "kv_transfer", "expert", "serving"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One row of a table of measurements."""
+
+    file: str
+    """Name of the file it stands in."""
+    kind: MeasurementKind
+    columns: Columns
+    """The row as written."""
+
+
 class _NoPredictionError(Exception):
     """Why a row has no prediction, as a code."""
 
@@ -94,16 +108,11 @@ def accuracy_of(predictions: Iterable[Prediction]) -> Accuracy:
     )
 
 
-def predict(kind: str, columns: Columns) -> tuple[Prediction, ...]:
-    """The figures of one row.
-
-    Args:
-        kind: collective, gemm, inference, kv_transfer, expert or serving.
-        columns: The row as written.
-    """
+def predict(row: Measurement) -> tuple[Prediction, ...]:
+    """The figures of one row: one, or TTFT and TPOT of a serving row."""
     return tuple(
-        _prediction(metric, columns.get(column, ""), rule, columns)
-        for metric, column, rule in _metrics(kind, columns)
+        _prediction(metric, row.columns.get(column, ""), rule, row.columns)
+        for metric, column, rule in _metrics(row.kind, row.columns)
     )
 
 
@@ -111,7 +120,7 @@ _Rule = Callable[[Columns], tuple[float, TimeSource]]
 """From a row to the predicted value in the metric's unit."""
 
 
-def _metrics(kind: str, columns: Columns) -> list[tuple[str, str, _Rule]]:
+def _metrics(kind: MeasurementKind, columns: Columns) -> list[tuple[str, str, _Rule]]:
     """Metric, the column it stands in, and how it is predicted."""
     if kind == "collective":
         if columns.get("time_us") or not columns.get("busbw_GB_per_s"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuflow.engine.accuracy import Accuracy, Prediction, accuracy_of
+from gpuflow.engine.accuracy import Accuracy, Measurement, Prediction, accuracy_of
 from gpuflow.exporters.figures import share_or_nothing
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
-from gpuflow.importers.truth import TruthRow
 from gpuflow.scenario.spec import Language
 from gpuflow.words import t
 
@@ -17,7 +16,7 @@ from gpuflow.words import t
 class Judged:
     """A measurement and what was predicted for one of its figures."""
 
-    row: TruthRow
+    row: Measurement
     prediction: Prediction
 
 
@@ -62,7 +61,7 @@ def groups_of(judged: Sequence[Judged]) -> list[Group]:
     ]
 
 
-def _ranks(row: TruthRow) -> int | None:
+def _ranks(row: Measurement) -> int | None:
     """GPUs that took part, as far as the row says."""
     columns = row.columns
     texts = {

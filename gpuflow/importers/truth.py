@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
+from gpuflow.engine.accuracy import Measurement, MeasurementKind
 from gpuflow.errors import ImportFormatError, Problem
 
-TruthKind = Literal["collective", "gemm", "inference", "kv_transfer", "expert", "serving"]
-
-_NEEDED: Mapping[TruthKind, frozenset[str]] = {
+_NEEDED: Mapping[MeasurementKind, frozenset[str]] = {
     "collective": frozenset({"gpu", "ranks", "nodes", "collective", "kernel", "size_bytes"}),
     "gemm": frozenset({"operator", "model", "gpu", "tp", "tokens", "time_us"}),
     "inference": frozenset({"engine", "model", "gpu", "tp", "pp", "batch", "metric", "value"}),
@@ -25,21 +23,10 @@ _NEEDED: Mapping[TruthKind, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TruthRow:
-    """One measurement."""
-
-    file: str
-    """Name of the file it stands in."""
-    kind: TruthKind
-    columns: Mapping[str, str]
-    """The row as written."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
     """All measurements of a folder."""
 
-    rows: tuple[TruthRow, ...]
+    rows: tuple[Measurement, ...]
     skipped: tuple[str, ...]
     """CSV files whose columns are not known."""
 
@@ -58,7 +45,7 @@ def read_truth(folder: Path) -> Truth:
     """
     if not folder.is_dir():
         raise ImportFormatError([Problem(code="truth_no_folder", file=str(folder))])
-    rows: list[TruthRow] = []
+    rows: list[Measurement] = []
     skipped: list[str] = []
     problems: list[Problem] = []
     for path in sorted(folder.glob("*.csv")):
@@ -73,7 +60,7 @@ def read_truth(folder: Path) -> Truth:
         if kind is None:
             skipped.append(path.name)
         else:
-            rows += [TruthRow(file=path.name, kind=kind, columns=record) for record in records]
+            rows += [Measurement(file=path.name, kind=kind, columns=record) for record in records]
     if not rows and not problems:
         problems.append(Problem(code="truth_no_rows", file=str(folder)))
     if problems:
@@ -88,6 +75,6 @@ def _records(path: Path) -> list[dict[str, str]]:
         return [{name: text or "" for name, text in row.items() if name} for row in reader]
 
 
-def _kind(records: Sequence[Mapping[str, str]]) -> TruthKind | None:
+def _kind(records: Sequence[Mapping[str, str]]) -> MeasurementKind | None:
     columns = frozenset(records[0]) if records else frozenset()
     return next((kind for kind, needed in _NEEDED.items() if needed <= columns), None)
