@@ -46,13 +46,16 @@ def source_of(file: str, text: str) -> Source:
     return Source(file, text, tuple(_LINE_END.split(text)))
 
 
-def read_source(path: Path, file: str, max_bytes: int = MAX_BYTES) -> Source | list[Problem]:
+def read_source(
+    path: Path, file: str, max_bytes: int = MAX_BYTES, *, refuse_hidden: bool = True
+) -> Source | list[Problem]:
     """The text of a file, or what keeps it from being read.
 
     Args:
         path: Where it is.
         file: How reports name it.
         max_bytes: Files beyond that are refused unread.
+        refuse_hidden: Whether characters that cannot be seen are problems.
     """
     data = _read_bytes(path, file, max_bytes)
     if isinstance(data, Problem):
@@ -61,7 +64,7 @@ def read_source(path: Path, file: str, max_bytes: int = MAX_BYTES) -> Source | l
         source = source_of(file, data.decode("utf-8"))
     except UnicodeDecodeError as error:
         return [_bad_byte(data, error, file)]
-    return _hidden_characters(source) or source
+    return (_hidden_characters(source) if refuse_hidden else []) or source
 
 
 def _read_bytes(path: Path, file: str, max_bytes: int) -> bytes | Problem:

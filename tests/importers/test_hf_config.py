@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gpuflow.cluster.parameters import active_parameters, parameters
+from gpuflow.errors import ImportFormatError, Problem
+from gpuflow.importers.hf_config import read_model
+from gpuflow.words import report
+
+DATA = Path(__file__).parent.parent / "data" / "hf-config"
+INPUTS = os.environ.get("GPUFLOW_INPUTS", "")
+
+
+def refused(name: str) -> str:
+    """The English report of a file, without the folder in front of its name."""
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(DATA / name)
+    return report(caught.value.problems, "en").replace(f"{DATA}/", "")
+
+
+def test_a_dense_model_is_read() -> None:
+    model = read_model(DATA / "dense.json")
+    assert (model.title, model.precision, model.tied_embeddings) == ("dense", "bf16", False)
+    assert len(model.layers) == 6
+    assert len(set(map(id, model.layers))) == 1
+    attention = model.attention
+    assert (attention.heads, attention.kv_heads, attention.head_size) == (16, 4, 64)
+    assert [(a.key, a.value, a.reason) for a in model.assumed] == [
+        ("head_dim", "64", "head_size_derived")
+    ]
+
+
+def test_what_a_file_leaves_out_is_listed_as_assumed() -> None:
+    model = read_model(DATA / "bare-architecture.json")
+    assert {a.key: (a.value, a.reason) for a in model.assumed} == {
+        "num_key_value_heads": ("8", "kv_heads_all"),
+        "head_dim": ("64", "head_size_derived"),
+        "tie_word_embeddings": ("false", "embeddings_untied"),
+        "torch_dtype": ("bf16", "precision_absent"),
+    }
+
+
+def test_qwen3_has_its_own_head_size_and_norms() -> None:
+    model = read_model(DATA / "qwen3.json")
+    assert (model.attention.head_size, model.attention.qk_norm) == (128, True)
+    assert (model.tied_embeddings, model.precision) == (True, "fp16")
+    assert model.assumed == ()
+
+
+def test_a_mixture_may_keep_some_layers_dense() -> None:
+    model = read_model(DATA / "qwen3-moe.json")
+    assert [layer.mlp.experts for layer in model.layers] == [0, 16, 0, 0, 0, 16]
+    assert [layer.mlp.ffn_size for layer in model.layers] == [1024, 64, 1024, 1024, 1024, 64]
+
+
+def test_mistral_windows_every_layer_and_32_bit_weights_are_served_in_16() -> None:
+    model = read_model(DATA / "mistral-window.json")
+    assert {layer.attention.window for layer in model.layers} == {4096}
+    assert [a.reason for a in model.assumed] == ["head_size_derived", "precision_halved"]
+
+
+def test_a_folder_stands_for_its_config(tmp_path: Path) -> None:
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    (folder / "config.json").write_bytes((DATA / "dense.json").read_bytes())
+    assert read_model(folder).title == "my-model"
+    assert read_model(folder / "config.json").title == "my-model"
+
+
+def test_a_folder_without_config_and_one_with_a_side_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(tmp_path)
+    assert report(caught.value.problems, "en") == (
+        f"{tmp_path}: there is no config.json in this folder"
+    )
+    (tmp_path / "config.json").write_bytes((DATA / "dense.json").read_bytes())
+    (tmp_path / "hf_quant_config.json").write_text("{}")
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(tmp_path)
+    assert caught.value.problems[0].code == "config_side_file"
+
+
+def test_all_wrong_values_are_named_at_once() -> None:
+    lines = refused("many-wrong.json").splitlines()
+    assert [line for line in lines if line.startswith("many-wrong")] == [
+        "many-wrong.json:3:18: hidden_size: `1024` is not a whole number",
+        "many-wrong.json:4:24: intermediate_size: -1 is outside 1 to 100000000",
+        "many-wrong.json:6:26: num_key_value_heads: `true` is not a whole number",
+        "many-wrong.json:7:26: tie_word_embeddings: `no` is neither true nor false",
+        "many-wrong.json:8:18: torch_dtype: weights held as `float8_e4m3fn` cannot be read yet; "
+        "what can: bfloat16, float16",
+        "many-wrong.json:9:17: vocab_size: `100000.0` is not a whole number",
+        "many-wrong.json: num_hidden_layers: the key `num_hidden_layers` is missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "first_line"),
+    [
+        (
+            "heads.json",
+            "heads.json:6:26: num_key_value_heads: 8 KV heads do not divide 12 attention heads",
+        ),
+        (
+            "experts.json",
+            "experts.json:8:26: num_experts_per_tok: "
+            "8 experts a token are more than the 4 there are",
+        ),
+        ("latent.json", "latent.json:1:16: model_type: `deepseek_v3` models cannot be read yet"),
+        (
+            "nested.json",
+            "nested.json:1:40: text_config: "
+            "`text_config` is set, and models of that form cannot be read yet",
+        ),
+        (
+            "hybrid-window.json",
+            "hybrid-window.json:4:25: use_sliding_window: "
+            "`use_sliding_window` is set, and models of that form cannot be read yet",
+        ),
+        (
+            "quantised.json",
+            "quantised.json:3:26: quantization_config: "
+            "the weights are quantised (awq), which cannot be read yet",
+        ),
+        (
+            "table-of-models.json",
+            "table-of-models.json: the file says neither `model_type` nor `architectures`, so it "
+            "describes no model",
+        ),
+        ("conflict.json", "conflict.json:3:1: `<<<<<<<` is the mark of a merge conflict"),
+        ("trailing-comma.json", "trailing-comma.json:3:22: nothing follows this comma"),
+        ("comma-missing.json", 'comma-missing.json:3:3: JSON cannot go on at `"`'),
+        ("cut-short.json", "cut-short.json:3:20: the file ends before its JSON does"),
+        ("list.json", "list.json: the file should hold one JSON object, {...}"),
+        ("bad-utf8.json", "bad-utf8.json:1:17: byte 0xFF at offset 19 is not UTF-8 text"),
+        ("empty.json", "empty.json: there is nothing in the file"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_at_its_place(name: str, first_line: str) -> None:
+    assert refused(name).splitlines()[0] == first_line
+
+
+def test_constants_equal_keys_and_an_unknown_family_are_reported_together() -> None:
+    assert refused("infinity.json") == (
+        "infinity.json:2:17: model_type: `nemotron_h` models cannot be read yet\n"
+        '    "model_type": "nemotron_h",\n'
+        "                  ^\n"
+        "hint: families that can be read: llama, mistral, qwen2, qwen3, mixtral, qwen3_moe\n"
+        "infinity.json:3:28: `Infinity` is not a number in JSON\n"
+        '    "time_step_limit": [0.0, Infinity],\n'
+        "                             ^\n"
+        "hint: write a number, or delete the entry\n"
+        "infinity.json:4:3: `model_type` is written a second time; the first is on line 2\n"
+        '    "model_type": "nemotron_h"\n'
+        "    ^\n"
+        "hint: keep one of them"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '"' + '\\"' * 200_000,
+        "9" * 100_000,
+        '{"a": ' + "9" * 5000 + "}",
+    ],
+)
+def test_hostile_json_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(ImportFormatError):
+        read_model(path)
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    with path.open("wb") as stream:
+        stream.truncate(5 * 2**30)
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(path)
+    assert caught.value.problems[0].code == "file_too_large"
+
+
+@pytest.mark.parametrize("value", [[], {}, "x", 1.5, None, True, -3, 10**30, [[1]], {"a": {}}])
+@pytest.mark.parametrize("key", sorted(json.loads((DATA / "qwen3-moe.json").read_text())))
+def test_no_value_of_any_key_is_a_crash(tmp_path: Path, key: str, value: object) -> None:
+    data = json.loads((DATA / "qwen3-moe.json").read_text())
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(data | {key: value}))
+    problems: tuple[Problem, ...] = ()
+    try:
+        read_model(path)
+    except ImportFormatError as error:
+        problems = error.problems
+    assert bool(report(problems, "zh")) == bool(problems)
+
+
+@pytest.mark.skipif(not INPUTS, reason="GPUFLOW_INPUTS names no folder of real files")
+@pytest.mark.parametrize(
+    ("name", "total", "active"),
+    [
+        ("llama-2-7b-chat.json", 6.74e9, 6.74e9),
+        ("llama-3.1-405b.json", 405.85e9, 405.85e9),
+        ("qwen2.5-7b-instruct.json", 7.62e9, 7.62e9),
+        ("mixtral-8x7b.json", 46.7e9, 12.9e9),
+    ],
+)
+def test_real_files_have_the_published_size(name: str, total: float, active: float) -> None:
+    model = read_model(Path(INPUTS) / "hf-config" / name)
+    assert parameters(model) == pytest.approx(total, rel=0.01)
+    assert active_parameters(model) == pytest.approx(active, rel=0.01)
+
+
+@pytest.mark.skipif(not INPUTS, reason="GPUFLOW_INPUTS names no folder of real files")
+def test_real_files_of_other_forms_are_refused_by_name() -> None:
+    readable, unplaced = [], []
+    for path in sorted((Path(INPUTS) / "hf-config").glob("*.json")):
+        try:
+            readable.append(read_model(path).title)
+        except ImportFormatError as error:
+            unplaced += [path for problem in error.problems if problem.mark is None]
+    assert unplaced == []
+    assert readable == [
+        "llama-2-7b-chat",
+        "llama-3.1-405b",
+        "llama-3.1-70b-instruct-fp8-modelopt",
+        "mixtral-8x7b",
+        "qwen2.5-7b-instruct",
+    ]
