@@ -118,8 +118,8 @@ def test_all_wrong_values_are_named_at_once() -> None:
         ),
         (
             "hybrid-window.json",
-            "hybrid-window.json:4:25: use_sliding_window: "
-            "`use_sliding_window` is set, and models of that form cannot be read yet",
+            "hybrid-window.json:3:18: layer_types: "
+            "`layer_types` is set, and models of that form cannot be read yet",
         ),
         (
             "quantised.json",
