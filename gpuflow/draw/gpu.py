@@ -175,14 +175,14 @@ class GpuPainter:
 
     def numbers(self, row: Rect, held: Held) -> int:
         """The small vector: its numbers, or one sign a number where they do not fit."""
-        values, finals = held.now.values, held.now.is_final
+        values = held.now.values
         if len(values) * (self.digits + 1) + 1 <= row.width:
             x = self.canvas.put(row.x, row.y, "[", "dim")
             for i, value in enumerate(values):
                 text = ("·" if value is None else str(value)).rjust(self.digits)
                 x = self.canvas.put(x, row.y, text, self._value_role(held, i))
                 x = self.canvas.put(x, row.y, " " if i + 1 < len(values) else "]", "dim")
-            if all(finals) and x + 2 <= row.right:
+            if held.is_complete and x + 2 <= row.right:
                 x = self.canvas.put(x, row.y, " ✓", "good")
             return x
         x = row.x

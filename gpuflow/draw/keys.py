@@ -39,6 +39,27 @@ KEYS: tuple[Key, ...] = (
     Key("help", "?"),
     Key("quit", "q"),
 )
+HELP_KEYS: tuple[Key, ...] = (
+    Key("step", "← →  h l"),
+    Key("play", "␣"),
+    Key("speed", "+ -"),
+    Key("jump", "1-8"),
+    Key("event", ". ,"),
+    Key("tab", "⇥"),
+    Key("restart", "r"),
+    Key("table", "t"),
+    Key("primitives", "c"),
+    Key("basics", "b"),
+    Key("theme", "T"),
+    Key("language", "L"),
+    Key("help", "?"),
+    Key("scroll", "↑ ↓"),
+    Key("back", "Esc"),
+    Key("palette", "Ctrl+P"),
+    Key("suspend", "Ctrl+Z"),
+    Key("quit", "q  Ctrl+C"),
+)
+"""All keys, as the help screen lists them with `ui.help.<id>`."""
 
 
 def hints(language: Language) -> tuple[tuple[str, str], ...]:

@@ -20,10 +20,16 @@ REST_ROUNDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The small vector of one rank: at the start and now."""
+    """The small vector of one rank: at the start, now, and at the end."""
 
     before: ReplayRow
     now: ReplayRow
+    after: ReplayRow
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether this rank has all that the collective brings it."""
+        return self.now.values == self.after.values and any(self.after.is_final)
 
 
 def replay_of(state: State) -> Replay | None:
@@ -68,7 +74,7 @@ def held_values(state: State) -> Mapping[int, Held]:
     span, replay = state.span, replay_of(state)
     if span is None or replay is None:
         return {}
-    peers = [Held(*rows) for rows in zip(replay.before, replay.now, strict=True)]
+    peers = [Held(*rows) for rows in zip(replay.before, replay.now, replay.after, strict=True)]
     return {rank: held for group in span.groups for rank, held in zip(group, peers, strict=True)}
 
 

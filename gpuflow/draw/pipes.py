@@ -109,5 +109,5 @@ def _absent_link(canvas: Canvas, view: PlayView, plan: StagePlan, *, is_each: bo
             return
     last = plan.frames[-1]
     width = cell_width(text) + 8
-    if last.width >= width + 4:
+    if last.width >= 2 * width + 40 or (last.width >= width + 4 and not view.state.replay):
         canvas.put(last.right - width - 2, last.bottom - 1, f" ╌╌ {text} ╌╌ ", role)

@@ -193,7 +193,7 @@ def _table(canvas: Canvas, view: PlayView, replay: Replay, area: Rect) -> None:
         x = canvas.put(x, y, f"GPU{now.rank}".ljust(name_width), "strong")
         x = canvas.put(x, y, vector_text(before, digits), "number")
         x = canvas.put(x, y, " » ", "dim")
-        painter.numbers(Rect(x, y, vector + 2, 1), Held(before, now))
+        painter.numbers(Rect(x, y, vector + 2, 1), Held(before, now, after))
         x = canvas.put(x + vector, y, "   » ", "dim")
         canvas.put(x, y, vector_text(after, digits), "good")
 
@@ -218,11 +218,11 @@ def _short_table(
         return
     columns = -(-len(rows) // area.height)
     width = area.width // columns
-    for i, (before, now, _after) in enumerate(rows):
+    for i, (before, now, after) in enumerate(rows):
         x = area.x + (i // area.height) * width
         y = area.y + i % area.height
         name = f"GPU{now.rank}".ljust(name_width)
         if cell_width(name) + 3 > width:
             name = ""
         end = canvas.put(x, y, name, "strong")
-        painter.numbers(Rect(end, y, x + width - 1 - end, 1), Held(before, now))
+        painter.numbers(Rect(end, y, x + width - 1 - end, 1), Held(before, now, after))

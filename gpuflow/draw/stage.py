@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect
 from gpuflow.draw.gpu import FAST, SIGNS, GpuPainter, bar, kv_share
-from gpuflow.draw.links import flow_labels, flow_role
+from gpuflow.draw.links import first_fit, flow_labels, flow_role
 from gpuflow.draw.moves import held_values, number_width, replay_of
 from gpuflow.draw.pipes import draw_pipes
 from gpuflow.draw.stage_plan import StagePlan, StageSpec, Wiring, plan_stage
@@ -58,7 +59,7 @@ def draw_stage(canvas: Canvas, view: PlayView, area: Rect) -> StagePlan:
         if plan.form == "lines":
             _line(canvas, view, frame, gpus)
             continue
-        _frame(canvas, view, frame, gpus, traffic, plan, spec)
+        _frame(canvas, view, frame, gpus)
         if plan.form == "tiles":
             _summary(canvas, view, frame.inner(1), gpus)
         for rect, gpu in zip(plan.cells[i] if plan.cells else (), gpus, strict=False):
@@ -66,6 +67,8 @@ def draw_stage(canvas: Canvas, view: PlayView, area: Rect) -> StagePlan:
     if plan.form != "lines":
         draw_wires(canvas, view, plan, spec, traffic)
         draw_pipes(canvas, view, plan, spec, traffic)
+        if spec.wiring != "pair" or plan.form != "boxes":
+            _say_what_moves(canvas, view, plan, traffic)
     return plan
 
 
@@ -73,28 +76,22 @@ def _is_lit(gpus: list[GpuState]) -> bool:
     return any(gpu.activity not in {"idle", "wait"} for gpu in gpus)
 
 
-def _frame(
-    canvas: Canvas,
-    view: PlayView,
-    frame: Rect,
-    gpus: list[GpuState],
-    traffic: Traffic,
-    plan: StagePlan,
-    spec: StageSpec,
-) -> None:
-    stage = gpus[0].stage
+def _say_what_moves(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic) -> None:
+    """The message in the bottom edge of a frame, where no line inside has room for it."""
+    for i, frame in enumerate(plan.frames):
+        if traffic.is_busy(plan.first_stage + i):
+            label = f" {first_fit(flow_labels(view, with_name=True), frame.width - 8)} "
+            x = frame.x + (frame.width - cell_width(label)) // 2
+            canvas.put(x, frame.bottom - 1, label, flow_role(view.state.span))
+
+
+def _frame(canvas: Canvas, view: PlayView, frame: Rect, gpus: list[GpuState]) -> None:
     lit = _is_lit(gpus)
-    foot: list[Piece] = []
-    labels_here = spec.wiring != "pair" or plan.form != "boxes"
-    if labels_here and traffic.is_busy(stage):
-        label = next(iter(flow_labels(view, with_name=True)), "")
-        foot = [Piece(label, flow_role(view.state.span))]
     canvas.box(
         frame,
         "border_lit" if lit else "border",
         title=(Piece(stage_name(view, gpus), "title" if lit else "dim"),),
         right_title=(Piece(repeat_note(view), "accent"),) if lit else (),
-        foot=foot,
     )
 
 
@@ -143,8 +140,7 @@ def _counts(view: PlayView, gpus: list[GpuState]) -> list[Piece]:
 
 def _summary(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) -> None:
     """All GPUs of a stage in one row: how many, what they do, their KV cache."""
-    first, last = gpus[0].rank, gpus[-1].rank
-    name = view.scene.t("stage.gpus", gpus=len(gpus), first=first, last=last)
+    name = view.scene.t("stage.gpus", gpus=len(gpus))
     pieces = [Piece(f"{name}  ", "strong"), *_counts(view, gpus)]
     layer = next((gpu for gpu in gpus if gpu.layer), None)
     if layer is not None:
@@ -162,10 +158,16 @@ def _summary(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) ->
         bar(canvas, Rect(start + 3, row.y, end - start - 3, 1), held / full if full else 0, "kv")
 
 
+def _widest_name(view: PlayView) -> int:
+    last = view.scene.mesh.stage_ranks(view.scene.mesh.parallel.pp - 1)[0]
+    return cell_width(stage_name(view, [view.gpus[last]]))
+
+
 def _line(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) -> None:
     """A stage without a frame, where there are more stages than room for frames."""
     lit = _is_lit(gpus)
     name = stage_name(view, gpus)
     canvas.put(row.x, row.y, "┃", flow_role(view.state.span) if lit else "border")
-    x = canvas.put(row.x + 2, row.y, name, "title" if lit else "dim", width=row.width // 3) + 2
+    canvas.put(row.x + 2, row.y, name, "title" if lit else "dim", width=row.width // 3)
+    x = row.x + 4 + min(_widest_name(view), row.width // 3)
     _summary(canvas, view, Rect(x, row.y, row.right - x, 1), gpus)

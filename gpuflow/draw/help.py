@@ -1,0 +1,62 @@
+"""The help screen: every key with what it does, and how to read the picture."""
+
+from __future__ import annotations
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.canvas import Piece
+from gpuflow.draw.frame import Frame
+from gpuflow.draw.gpu import FAST, SIGNS
+from gpuflow.draw.keys import HELP_KEYS
+from gpuflow.draw.links import ACROSS, DOWN
+from gpuflow.draw.page import Block, Line, Page
+from gpuflow.draw.view import Scene
+
+READING = ("clock", "slow", "kv", "numbers", "rate", "fold", "copy")
+
+
+def draw_help(scene: Scene, width: int) -> Frame:
+    """The whole screen at a width."""
+    page = Page(width)
+    page.words(Piece(scene.word("app.title"), "title"))
+    page.paragraph(scene.word("app.subtitle"), "subtitle")
+    blocks = (_keys(scene), _signs(scene), _reading(scene))
+    if width >= 110:
+        page.columns((blocks[:1], blocks[1:]))
+    else:
+        for block in blocks:
+            page.beside((block,))
+    return page.to_frame()
+
+
+def _keys(scene: Scene) -> Block:
+    indent = max(cell_width(key.show) for key in HELP_KEYS) + 2
+    lines = tuple(
+        Line(scene.t(f"help.{key.id}"), indent=indent, bullet=key.show) for key in HELP_KEYS
+    )
+    return Block(title=(Piece(scene.t("help.keys"), "title"),), lines=lines)
+
+
+def _signs(scene: Scene) -> Block:
+    roles = {"compute": "compute", "wait": "wait", "idle": "wait", "host": "host"}
+    lines = [
+        Line(
+            pieces=(
+                Piece(f"{sign} ", roles.get(activity, "tp")),
+                Piece(scene.t(f"help.state.{activity}")),
+            )
+        )
+        for activity, sign in SIGNS.items()
+    ]
+    lines.append(Line(pieces=(Piece(f"{FAST} ", "compute"), Piece(scene.t("help.state.fast")))))
+    for name in ("tp", "pp", "ep"):
+        line = DOWN[name] if name == "pp" else ACROSS[name] * 2
+        title, text = scene.word(f"legend.{name}.title"), scene.word(f"legend.{name}.text")
+        lines.append(
+            Line(pieces=(Piece(f"{line.ljust(2)} ", name), Piece(title), Piece(f"  {text}", "dim")))
+        )
+    return Block(title=(Piece(scene.t("help.signs"), "title"),), lines=tuple(lines))
+
+
+def _reading(scene: Scene) -> Block:
+    lines = tuple(Line(scene.t(f"help.read.{name}"), indent=2, bullet="•") for name in READING)
+    return Block(title=(Piece(scene.t("help.reading"), "title"),), lines=lines)
