@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuflow import __version__
+from gpuflow import __version__, words
 from gpuflow.cli.accuracy import accuracy
 from gpuflow.cli.collective import collective
 from gpuflow.cli.estimate import estimate
@@ -18,7 +18,7 @@ from gpuflow.cli.output import Output, output_for
 from gpuflow.cli.play import play
 from gpuflow.cli.schema import schema
 from gpuflow.cli.show import show
-from gpuflow.cli.streams import WriteError, closing, prepare_streams
+from gpuflow.cli.streams import CHINESE, WriteError, can_show, closing, prepare_streams
 from gpuflow.cli.table import table
 from gpuflow.cli.validate import validate
 from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command
@@ -74,6 +74,8 @@ def run(arguments: Sequence[str]) -> int:
     early = look_ahead(arguments)
     verb = early.verb if early.verb in VERBS else "play"
     output = output_for(streams, early, verb)
+    if early.lang == "zh" and not can_show(streams.stdout, CHINESE):
+        output.tell(words.t("encoding", "en", encoding=streams.stdout.encoding))
     with closing(streams) as status:
         try:
             status.code = _call(_with_verb(arguments, early.verb), output)

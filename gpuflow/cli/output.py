@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,10 +12,13 @@ from typing import TextIO
 
 from gpuflow import words
 from gpuflow.cli.options import Early, Format
-from gpuflow.cli.streams import Streams, can_show, write_text
+from gpuflow.cli.streams import CHINESE, Streams, can_show, write_text
 from gpuflow.exporters.grid import Paint, grid_text, painter
 from gpuflow.exporters.tables import Table, csv_text, markdown
 from gpuflow.scenario.spec import Language
+
+_STEERING = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Characters that JSON lets through and terminals obey; within its strings they can be escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,9 @@ class Output:
         """The verb's JSON document, its schema first."""
         document = {"schema": f"gpuflow/{self.verb}/1", **content}
         # Escapes keep the document whole where the encoding cannot carry it.
-        plain = not can_show(self.streams.stdout, "\u4e2dµ⇄")
-        self.write(json.dumps(document, indent=2, ensure_ascii=plain, allow_nan=False))
+        plain = not can_show(self.streams.stdout, f"{CHINESE}µ⇄")
+        text = json.dumps(document, indent=2, ensure_ascii=plain, allow_nan=False)
+        self.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
     def tables(self, *tables: Table) -> None:
         """Tables for people, as text or Markdown, one below the other."""
@@ -67,7 +72,7 @@ def output_for(streams: Streams, early: Early, verb: str) -> Output:
     """The output of this run, by the command line, the environment and the streams."""
     environ = os.environ
     language = words.language_of(early.lang, environ)
-    if early.lang is None and language == "zh" and not can_show(streams.stdout, "\u4e2d"):
+    if early.lang is None and language == "zh" and not can_show(streams.stdout, CHINESE):
         # A locale that means Chinese on a stream that cannot carry it: English can be read.
         language = "en"
     return Output(

@@ -36,6 +36,11 @@ _LIKENESS: Mapping[str, str] = {
     **dict.fromkeys("‘’′", "'"),
     **dict.fromkeys("“”″", '"'),
     **dict.fromkeys("µμ", "u"),
+    **dict.fromkeys("🟦🟪🟧", "# "),
+    "⏩": ">>",
+    "⏸": "=",
+    "␣": "_",
+    "⇥": ">",
     "×": "x",
     "÷": "/",
     "✓": "+",
@@ -185,6 +190,10 @@ def _likeness(character: str) -> str:
         return _LIKENESS[character]
     plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode("ascii")
     return plain if plain.isprintable() and plain else "?" * cell_width(character)
+
+
+CHINESE = "\u4e2d"
+"""Stands for all Chinese characters when it comes to what an encoding holds."""
 
 
 def can_show(stream: TextIO, text: str) -> bool:

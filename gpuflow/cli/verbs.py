@@ -123,25 +123,23 @@ class VerbGroup(TyperGroup):
     def resolve_command(self, context: Any, arguments: list[str]) -> Any:
         """The verb, or an error that names the nearest one."""
         if arguments[0] not in self.commands:
-            near = nearest(arguments[0], list(self.commands))
-            raise InputError(
-                [
-                    Problem(
-                        code="verb_unknown",
-                        values={
-                            "found": arguments[0],
-                            "allowed": list(self.commands),
-                            "suggestion": f"gpuflow {near}",
-                        },
-                        hint="did_you_mean" if near else "verbs",
-                    )
-                ]
-            )
+            raise InputError([_unknown_verb(arguments[0], list(self.commands))])
         return super().resolve_command(context, arguments)
 
     def format_help(self, context: Any, formatter: Any) -> None:
         """Write the help page in the user's language."""
         formatter.write(_program_page(self, context.obj.language, _width(context.obj)))
+
+
+def _unknown_verb(found: str, verbs: list[str]) -> Problem:
+    from gpuflow.scenario.load import scenario_names
+
+    near = nearest(found, verbs)
+    hint = "did_you_mean" if near else "verbs"
+    if found in scenario_names() or found.endswith((".yaml", ".yml")):
+        hint = "play_file"
+    values = {"found": found, "allowed": verbs, "suggestion": f"gpuflow {near}"}
+    return Problem(code="verb_unknown", values=values, hint=hint)
 
 
 def _width(output: Output) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from gpuflow.cells import cell_width, pad
 from gpuflow.draw.wrap import wrap
-from gpuflow.exporters.tables import Cell, Column, Table
+from gpuflow.exporters.tables import Cell, Column, Table, clean
 
 Paint = Callable[[str, str], str]
 """(text, role) to the text in that role's colour."""
@@ -58,6 +58,7 @@ def grid_text(table: Table, width: int | None, paint: Paint) -> str:
         width: Cells of the terminal; None where lines may be as long as they need to be.
         paint: Colours by role.
     """
+    table = clean(table)
     lines = [paint(line, "title") for line in _folded(table.title, width)] if table.title else []
     lines += [paint(line, "dim") for text in table.intro for line in _folded(text, width)]
     if table.intro and table.rows:

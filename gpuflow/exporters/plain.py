@@ -5,6 +5,7 @@ No escapes, no boxes, no columns; every figure comes from the same timeline as t
 
 from __future__ import annotations
 
+from gpuflow.cells import sanitise
 from gpuflow.draw.scene import step_texts
 from gpuflow.draw.wrap import wrap
 from gpuflow.engine.timeline import StepTime, Timeline
@@ -24,11 +25,13 @@ def steps_text(timeline: Timeline, language: Language, width: int | None) -> str
     paragraphs = [_opening(timeline.scenario, language)]
     paragraphs += [_paragraph(timeline, step, language) for step in timeline.steps]
     paragraphs.append(_closing(timeline, language))
-    if width is not None:
-        paragraphs = [
-            [line for sentence in lines for line in wrap(sentence, width)] for lines in paragraphs
-        ]
-    return "\n\n".join("\n".join(lines) for lines in paragraphs)
+    return "\n\n".join("\n".join(_lines(sentences, width)) for sentences in paragraphs)
+
+
+def _lines(sentences: list[str], width: int | None) -> list[str]:
+    """Lines of a paragraph; what a scenario or a model is called cannot steer the terminal."""
+    lines = [sanitise(line) for sentence in sentences for line in sentence.splitlines()]
+    return lines if width is None else [part for line in lines for part in wrap(line, width)]
 
 
 def step_records(timeline: Timeline, language: Language) -> list[dict[str, object]]:

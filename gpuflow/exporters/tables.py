@@ -10,8 +10,10 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from gpuflow.cells import sanitise
 
 Align = Literal["left", "right"]
 
@@ -53,6 +55,15 @@ class Table:
     """Sentences that belong to the table and follow it."""
 
 
+def clean(table: Table) -> Table:
+    """The table with everything made visible in it that could steer a terminal."""
+    rows = tuple(
+        tuple(Cell("\n".join(map(sanitise, cell.text.split("\n"))), cell.role) for cell in row)
+        for row in table.rows
+    )
+    return replace(table, title=sanitise(table.title), rows=rows)
+
+
 def table_of(
     title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> Table:
@@ -63,6 +74,7 @@ def table_of(
 
 def markdown(table: Table) -> str:
     """A GitHub-flavoured Markdown table, its title a heading and its notes a list."""
+    table = clean(table)
     blocks = [f"## {_literal(table.title)}"] if table.title else []
     blocks += ["  \n".join(map(_literal, table.intro))] if table.intro else []
     if table.columns:
@@ -108,10 +120,10 @@ def _field(value: object) -> object:
     if value is None:
         return ""
     if isinstance(value, (Mapping, list, tuple)):
-        return json.dumps(value, ensure_ascii=False)
+        return sanitise(json.dumps(value, ensure_ascii=False))
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value
+    return sanitise(value) if isinstance(value, str) else value
 
 
 def records(document: Mapping[str, object]) -> list[Mapping[str, object]]:
