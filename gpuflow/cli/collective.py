@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpuflow.cli.options import Sizes, bad_option, one_of, sizes, whole
 from gpuflow.cli.output import Output
+
+if TYPE_CHECKING:
+    from gpuflow.scenario.spec import ClusterSpec
 
 OPERATIONS = (
     "all_reduce",
@@ -72,7 +75,7 @@ def collective(
         raise bad_option("--ranks", "ranks_send_recv", found=n_ranks)
     cluster = machines(gpu or DEFAULT_GPU, n_ranks, nodes)
     wanted = (sizes or _default_sizes(n_ranks, trace)).size_bytes
-    names = _algorithms(op, algorithm)
+    names = _algorithms(op, algorithm, cluster, n_ranks)
     points = collective_points(op, cluster, n_ranks, wanted, names)
     kind = dtype or ("int32" if trace else "float32")
     inputs = {
@@ -89,7 +92,8 @@ def collective(
     traced = {}
     if trace:
         chosen = next(point.algorithm for point in points if point.chosen)
-        traced = _trace(op, algorithm or chosen, n_ranks, wanted[0], kind)
+        levels = cluster.gpus_per_node if n_ranks > cluster.gpus_per_node else None
+        traced = _trace(op, algorithm or chosen, n_ranks, wanted[0], kind, levels)
     if output.format == "json":
         output.document({"inputs": inputs, "points": list(map(record, points)), **traced})
     elif output.format == "csv":
@@ -105,14 +109,23 @@ def _default_sizes(n_ranks: int, is_traced: bool) -> Sizes:
     return Sizes((16 * n_ranks,)) if is_traced else sizes("--sizes")(DEFAULT_SIZES)
 
 
-def _algorithms(op: str, algorithm: str | None) -> tuple[str, ...]:
-    from gpuflow.collectives.algorithms import ALGORITHMS
+def _algorithms(
+    op: str, algorithm: str | None, cluster: ClusterSpec, n_ranks: int
+) -> tuple[str, ...]:
+    from gpuflow.cluster.points import runnable
 
-    known = ALGORITHMS[op]
+    known = runnable(op, cluster, n_ranks)
     return known if algorithm is None else (one_of("--algorithm", known)(algorithm),)
 
 
-def _trace(op: str, algorithm: str, n_ranks: int, size_bytes: int, dtype: str) -> dict[str, Any]:
+def _trace(
+    op: str,
+    algorithm: str,
+    n_ranks: int,
+    size_bytes: int,
+    dtype: str,
+    ranks_per_node: int | None,
+) -> dict[str, Any]:
     from gpuflow.collectives.trace import trace
 
     elements = size_bytes // ITEM_BYTES[dtype]
@@ -126,5 +139,5 @@ def _trace(op: str, algorithm: str, n_ranks: int, size_bytes: int, dtype: str) -
             most_ranks=MOST_TRACED_RANKS,
             most=MOST_TRACED,
         )
-    found = trace(op, algorithm, n_ranks, elements, dtype)
+    found = trace(op, algorithm, n_ranks, elements, dtype, ranks_per_node=ranks_per_node)
     return {"algorithm": algorithm, "elements": elements, **found}

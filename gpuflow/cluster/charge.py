@@ -64,14 +64,25 @@ def charge(
         latency_s: Start of a round; None: what the fabric's links say.
 
     Raises:
-        ValueError: `gpus` does not fit the schedule or the fabric.
+        ValueError: `gpus` does not fit the schedule or the fabric, or the schedule needs a switch
+            and a group is not behind one.
     """
     members = np.atleast_2d(np.asarray(gpus, dtype=np.int64))
     if members.shape[1] != schedule.n_ranks:
         raise ValueError(f"{schedule.n_ranks} ranks need as many GPUs, got {members.shape[1]}")
     if members.size and (members.min() < 0 or members.max() >= fabric.n_gpus):
         raise ValueError(f"GPU numbers are 0..{fabric.n_gpus - 1}")
+    if schedule.n_switches:
+        members = _with_switch(members, fabric)
     return charge_rounds(schedule.rounds(), fabric, members, itemsize, latency_s)
+
+
+def _with_switch(members: IntArray, fabric: Fabric) -> IntArray:
+    """Groups with the switch of their node as their last member."""
+    nodes = fabric.node(members)
+    if not fabric.inside.has_switches or (nodes != nodes[:, :1]).any():
+        raise ValueError("a switch that adds needs all GPUs of a group behind it")
+    return np.concatenate([members, fabric.n_gpus + nodes[:, :1]], axis=1)
 
 
 def charge_rounds(
@@ -81,7 +92,7 @@ def charge_rounds(
     itemsize: float,
     latency_s: float | None = None,
 ) -> Charge:
-    """`charge` for rounds at hand; `members` has shape (groups, R)."""
+    """`charge` for rounds at hand; `members` has shape (groups, R), or one more for the switch."""
     ledger = _Ledger(fabric, members, latency_s)
     for one in rounds:
         ledger.enter(one)
@@ -96,7 +107,7 @@ class _Ledger:
         self.members = members
         self.latency_s = latency_s
         self.link_elements = np.zeros(fabric.n_links)
-        self.sent_elements = np.zeros(fabric.n_gpus)
+        self.sent_elements = np.zeros(fabric.n_gpus + fabric.n_nodes)
         self.starts: list[FloatArray] = []
         self.transfers: list[FloatArray] = []
         self.pairs: _Pairs | None = None
@@ -139,7 +150,7 @@ class _Ledger:
             latency_s=float(starts.sum()),
             round_times_s=times,
             link_bytes=self.link_elements * itemsize,
-            bytes_sent=self.sent_elements * itemsize,
+            bytes_sent=self.sent_elements[: self.fabric.n_gpus] * itemsize,
         )
 
 

@@ -29,7 +29,11 @@ class Wiring(Protocol):
 
     @property
     def hops(self) -> int:
-        """Links of every route."""
+        """Links of a route between GPUs."""
+
+    @property
+    def has_switches(self) -> bool:
+        """Whether routes may begin or end at a node's switch."""
 
     def route(self, source: IntArray, destination: IntArray) -> IntArray:
         """Link numbers, shape (T, hops), for pairs of different GPUs of this tier."""
@@ -69,17 +73,27 @@ class Fabric:
             self.vertices[int(self.link_destination[link])],
         )
 
+    @property
+    def n_nodes(self) -> int:
+        """Nodes, the last of which may be filled in part."""
+        return -(-self.n_gpus // self.gpus_per_node)
+
+    def node(self, place: IntArray) -> IntArray:
+        """Node of a GPU, or of the switch of node i given as number G + i."""
+        return np.where(place < self.n_gpus, place // self.gpus_per_node, place - self.n_gpus)
+
     def route(self, source: ArrayLike, destination: ArrayLike) -> IntArray:
-        """The links each transfer takes, in order; shape (T, H), -1 where a route is shorter.
+        """The links each transfer takes, in order; shape (T, H), filled up with -1.
 
         Args:
-            source: GPU numbers, shape (T,).
-            destination: GPU numbers; equal to the source for a local copy, which takes no link.
+            source: GPU numbers, shape (T,); G + i is the switch of node i, from or to which only
+                GPUs of that node send.
+            destination: Likewise; equal to the source for a local copy, which takes no link.
         """
         whence, whither = np.asarray(source), np.asarray(destination)
         hops = max(self.inside.hops, self.between.hops if self.between else 0)
         routes = np.full((len(whence), hops), -1)
-        is_inside = whence // self.gpus_per_node == whither // self.gpus_per_node
+        is_inside = self.node(whence) == self.node(whither)
         near = is_inside & (whence != whither)
         routes[near, : self.inside.hops] = self.inside.route(whence[near], whither[near])
         if self.between is not None:
@@ -164,11 +178,13 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class SwitchWiring:
-    """GPU -> switch -> GPU."""
+    """GPU -> switch -> GPU; a route may also begin or end at the switch."""
 
     to_switch: IntArray
+    """By GPU; then -1 for each switch, which needs no link to itself."""
     from_switch: IntArray
     hops: int = 2
+    has_switches: bool = True
 
     def route(self, source: IntArray, destination: IntArray) -> IntArray:
         """Two ports."""
@@ -183,6 +199,7 @@ class MeshWiring:
     """Each GPU's link to the first other GPU of its node; the others follow."""
     gpus_per_node: int
     hops: int = 1
+    has_switches: bool = False
 
     def route(self, source: IntArray, destination: IntArray) -> IntArray:
         """The one link of the pair."""
@@ -201,6 +218,7 @@ class BridgeWiring:
     from_bridge: IntArray
     gpus_per_node: int
     hops: int = 4
+    has_switches: bool = False
 
     def route(self, source: IntArray, destination: IntArray) -> IntArray:
         """Own port, the node's way up and down, the other's port."""
@@ -225,8 +243,10 @@ def _inside(
     if fabric.topology == "switch":
         switches = parts.vertices("switch", n_nodes)[node_of]
         port = _reached(fabric, rate)
+        no_link = np.full(n_nodes, -1)
         return SwitchWiring(
-            parts.links(gpus, switches, port, latency), parts.links(switches, gpus, port)
+            to_switch=np.append(parts.links(gpus, switches, port, latency), no_link),
+            from_switch=np.append(parts.links(switches, gpus, port), no_link),
         )
     if fabric.topology == "mesh":
         return _mesh(parts, gpus, node_of, cluster, rate)
@@ -279,6 +299,7 @@ class LeafWiring:
     from_leaf: IntArray
     from_nic: IntArray
     hops: int = 4
+    has_switches: bool = False
 
     def route(self, source: IntArray, destination: IntArray) -> IntArray:
         """Out through the sender's NIC, in through the receiver's."""

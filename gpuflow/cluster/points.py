@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpuflow.cluster.charge import charge
 from gpuflow.cluster.fabric import Fabric, build_fabric
-from gpuflow.collectives.algorithms import ALGORITHMS, build
+from gpuflow.collectives.algorithms import (
+    ALGORITHMS,
+    build,
+    has_levels,
+    is_dense,
+    is_pipelined,
+    needs_switch,
+)
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.scenario.spec import ClusterSpec
 
@@ -51,7 +58,41 @@ class CostLine:
         return np.where(sizes > 0, self.latency_s + sizes * self.seconds_per_byte, 0.0)
 
 
-def cost_line(collective: str, algorithm: str, fabric: Fabric, gpus: ArrayLike) -> CostLine:
+PIPELINE_CHUNKS = (1, 2, 4, 8, 16, 32, 64)
+"""Chunk counts that are tried where an algorithm has a pipeline; the quickest is taken."""
+MOST_DENSE_RANKS = 1024
+"""Largest group for algorithms in which everybody talks to everybody at once."""
+
+
+def runnable(collective: str, cluster: ClusterSpec, n_ranks: int) -> tuple[str, ...]:
+    """The algorithms that these machines can run, in the order of `ALGORITHMS`.
+
+    Left out are those that need a switch which adds where there is none or where ranks lie in
+    several nodes; two levels where there is one node or the last one would be filled in part; and
+    messages between all pairs at once beyond 1,024 ranks.
+
+    Raises:
+        ValueError: `collective` is unknown.
+    """
+    if collective not in ALGORITHMS:
+        raise ValueError(f"unknown collective {collective!r}; known: {', '.join(ALGORITHMS)}")
+    per_node = cluster.gpus_per_node
+    has_one_node = n_ranks <= per_node
+    fabric = cluster.scale_up
+    can_add = has_one_node and fabric.topology == "switch" and fabric.adds_in_switch
+    fills_nodes = not has_one_node and per_node > 1 and n_ranks % per_node == 0
+    return tuple(
+        name
+        for name in ALGORITHMS[collective]
+        if (can_add or not needs_switch(collective, name))
+        and (fills_nodes or not has_levels(collective, name))
+        and (n_ranks <= MOST_DENSE_RANKS or not is_dense(collective, name))
+    )
+
+
+def cost_line(
+    collective: str, algorithm: str, fabric: Fabric, gpus: ArrayLike, n_chunks: int = 1
+) -> CostLine:
     """Charges one schedule whose chunks are all alike, and reads the line off it.
 
     Args:
@@ -59,18 +100,36 @@ def cost_line(collective: str, algorithm: str, fabric: Fabric, gpus: ArrayLike) 
         algorithm: One of its algorithms.
         fabric: Where it runs.
         gpus: GPU of each peer, shape (R,), or (groups, R) for groups that run at the same time.
+        n_chunks: Chunks in the pipeline, of algorithms that have one.
 
     Raises:
         ValueError: As `build` and `charge`.
     """
     n_ranks = np.asarray(gpus).shape[-1]
-    # A multiple of every chunk count in use: n for most, and the power of two below it.
-    n_elements = n_ranks << (n_ranks.bit_length() - 1)
-    cost = charge(build(collective, algorithm, n_ranks, n_elements), fabric, gpus, 1.0)
+    # A multiple of every number of chunks in use: n, the power of two below it, and halves of
+    # the pipeline's.
+    n_elements = (n_ranks << (n_ranks.bit_length() - 1)) * 2 * n_chunks
+    levels = fabric.gpus_per_node if has_levels(collective, algorithm) else None
+    schedule = build(
+        collective, algorithm, n_ranks, n_elements, ranks_per_node=levels, n_chunks=n_chunks
+    )
+    cost = charge(schedule, fabric, gpus, 1.0)
     return CostLine(
         latency_s=cost.latency_s,
         seconds_per_byte=(cost.time_s - cost.latency_s) / n_elements,
     )
+
+
+def cost_lines(
+    collective: str, algorithm: str, fabric: Fabric, gpus: ArrayLike
+) -> tuple[CostLine, ...]:
+    """The line of an algorithm, or one for each of `PIPELINE_CHUNKS`; the least time holds.
+
+    Raises:
+        ValueError: As `build` and `charge`.
+    """
+    chunks = PIPELINE_CHUNKS if is_pipelined(collective, algorithm) else (1,)
+    return tuple(cost_line(collective, algorithm, fabric, gpus, m) for m in chunks)
 
 
 def collective_points(
@@ -90,18 +149,21 @@ def collective_points(
         cluster: Where it runs.
         n_ranks: R, at least 1.
         sizes: Bytes by the collective's size convention (`gpuflow.collectives.schedule`).
-        algorithms: Which to compare; None: all of them.
+        algorithms: Which to compare; None: all that are `runnable`.
 
     Raises:
-        ValueError: A name is unknown or a number is out of range.
+        ValueError: A name is unknown, a number is out of range, or the machines cannot run an
+            algorithm.
     """
     if any(size < 0 for size in sizes):
         raise ValueError("a size is 0 bytes or more")
-    names = tuple(ALGORITHMS.get(collective, ()) if algorithms is None else algorithms)
-    lines = [_line(collective, name, cluster, n_ranks) for name in names]
-    if not lines:
+    names = runnable(collective, cluster, n_ranks) if algorithms is None else tuple(algorithms)
+    if not names:
         raise ValueError(f"no algorithm of {collective!r} to compare")
-    times = np.stack([line.time_s(sizes) for line in lines])  # (algorithms, sizes)
+    fabric = build_fabric(cluster, n_ranks, "hop" if collective == "send_recv" else "bus")
+    times = np.stack(
+        [_best_times(collective, name, fabric, np.arange(n_ranks), sizes) for name in names]
+    )  # (algorithms, sizes)
     best = times.argmin(axis=0).tolist()
     factor = bus_factor(collective, n_ranks)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,6 +178,8 @@ def collective_points(
     ]
 
 
-def _line(collective: str, algorithm: str, cluster: ClusterSpec, n_ranks: int) -> CostLine:
-    fabric = build_fabric(cluster, n_ranks, "hop" if collective == "send_recv" else "bus")
-    return cost_line(collective, algorithm, fabric, np.arange(n_ranks))
+def _best_times(
+    collective: str, algorithm: str, fabric: Fabric, gpus: ArrayLike, sizes: Sequence[int]
+) -> FloatArray:
+    lines = cost_lines(collective, algorithm, fabric, gpus)
+    return np.asarray(np.min([line.time_s(sizes) for line in lines], axis=0))

@@ -25,6 +25,18 @@ def chunk_edges(n_elements: int, n_chunks: int) -> IntArray:
     return index * base + np.minimum(index, longer)
 
 
+def nested_edges(edges: IntArray, n_parts: int) -> IntArray:
+    """Each chunk cut again by the same rule: shape (n_chunks, n_parts + 1), offsets of the whole.
+
+    Example:
+        >>> nested_edges(chunk_edges(10, 2), 2).tolist()
+        [[0, 3, 5], [5, 8, 10]]
+    """
+    base, longer = np.divmod(np.diff(edges)[:, np.newaxis], n_parts)
+    index = np.arange(n_parts + 1)
+    return np.asarray(edges[:-1, np.newaxis] + index * base + np.minimum(index, longer))
+
+
 def make_round(
     source: ArrayLike,
     destination: ArrayLike,

@@ -1,8 +1,8 @@
 """A schedule applied to real numbers.
 
 V  buffers: one for each peer, then one for each switch        B  elements of a buffer
-A round reads everything before it writes anything; where several transfers write to one place
-they add, and copies come before additions.
+A round reads everything before it writes anything, but for switches, which pass on at once; where
+several transfers write to one place they add, and copies come before additions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def load(schedule: Schedule, inputs: Sequence[Vector]) -> Buffers:
             f" {wanted} elements, got {given}"
         )
     dtype = np.result_type(*inputs)
-    buffers = np.zeros((schedule.n_ranks, schedule.buffer_elements), dtype)
+    n_buffers = schedule.n_ranks + schedule.n_switches
+    buffers = np.zeros((n_buffers, schedule.buffer_elements), dtype)
     for peer, vector in enumerate(inputs):
         offset = int(place.input_offset[peer])
         buffers[peer, offset : offset + len(vector)] = vector
@@ -64,7 +65,7 @@ def outputs(schedule: Schedule, buffers: Buffers) -> Outputs:
 def play(schedule: Schedule, buffers: Buffers) -> Iterator[Buffers]:
     """Applies the rounds to `buffers` (V, B) in place, yielding them after each round."""
     for one in schedule.rounds():
-        apply(one, buffers)
+        apply(one, buffers, schedule.n_ranks)
         yield buffers
 
 
@@ -84,8 +85,31 @@ def run(schedule: Schedule, inputs: Sequence[Vector]) -> Outputs:
     return outputs(schedule, buffers)
 
 
-def apply(one: Round, buffers: Buffers) -> None:
+def apply(one: Round, buffers: Buffers, n_ranks: int) -> None:
     """One round on C-contiguous working buffers (V, B), in place."""
+    parts = in_order(one, n_ranks) if len(buffers) > n_ranks else (one,)
+    for part in parts:
+        _apply_at_once(part, buffers)
+
+
+def in_order(one: Round, n_ranks: int) -> tuple[Round, Round]:
+    """A round in two: what peers send, and what switches then pass on of it."""
+    is_passed_on = one.source >= n_ranks
+    return _part(one, ~is_passed_on), _part(one, is_passed_on)
+
+
+def _part(one: Round, is_in: BoolArray) -> Round:
+    return Round(
+        one.source[is_in],
+        one.destination[is_in],
+        one.source_offset[is_in],
+        one.destination_offset[is_in],
+        one.count[is_in],
+        one.add[is_in],
+    )
+
+
+def _apply_at_once(one: Round, buffers: Buffers) -> None:
     n_transfers = len(one)
     if n_transfers and int(one.count.sum()) >= _SLICE_ELEMENTS * n_transfers:
         _apply_by_slice(one, buffers)

@@ -6,9 +6,10 @@ N  elements of the collective's size convention (nccl-tests): the whole vector i
    in reduce_scatter and scatter; each rank's whole send buffer in all_to_all
 B  elements of one rank's working buffer (N, or more where an algorithm needs room)
 
-Peers are positions 0..R-1 inside the group; a vertex number of R or above is a switch.
-All reads of a round happen before its writes. A transfer from a peer to itself is a local copy:
-it costs nothing on the fabric.
+Peers are positions 0..R-1 inside the group; a vertex number of R or above is a switch, whose
+buffer is zero at first. All reads of a round happen before its writes, except that a switch passes
+on within the round what reaches it in the round: it holds nothing back. A transfer from a peer to
+itself is a local copy: it costs nothing on the fabric.
 """
 
 from __future__ import annotations
@@ -54,6 +55,12 @@ class Schedule:
     """B: the length of every peer's working buffer."""
     root: int
     """Peer that holds or receives everything in rooted collectives; 0 elsewhere."""
+    n_switches: int = 0
+    """Vertices after the peers that add or multiply what passes."""
+    ranks_per_node: int = 0
+    """Peers of a node where the algorithm has two levels; 0 where it has one."""
+    n_chunks: int = 1
+    """Parts of the vector that follow each other through a pipeline."""
     make_rounds: Callable[[], Iterator[Round]]
     """Yields the rounds afresh at each call, so that large ones need not be kept."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gpuflow.collectives.algorithms import build
 from gpuflow.collectives.meaning import meaning, start
 from gpuflow.collectives.places import Places, places
-from gpuflow.collectives.replay import apply, element_index, load
+from gpuflow.collectives.replay import apply, element_index, in_order, load
 from gpuflow.collectives.schedule import BoolArray, Round, Schedule
 
 
@@ -35,11 +35,13 @@ class SmallRound:
     """One round and what it leaves behind."""
 
     transfers: tuple[tuple[int, int], ...]
-    """(from, to) peers, each pair once; local copies are not listed."""
+    """(from, to) peers, each pair once, local copies left out; the switch is number n_ranks."""
     adds: tuple[bool, ...]
     """For each of them: True when the receiver adds what it gets."""
     rows: tuple[SmallRow, ...]
     """All peers after the round."""
+    switch_row: SmallRow | None = None
+    """What the switch has passed on in the round, where the algorithm uses one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,10 @@ class SmallReplay:
     n_ranks: int
     n_elements: int
     root: int
+    n_switches: int
+    """1 where the switch takes part, as peer number `n_ranks` of the transfers."""
+    ranks_per_node: int
+    """Peers of a node in algorithms with two levels, else 0."""
     before: tuple[SmallRow, ...]
     rounds: tuple[SmallRound, ...]
 
@@ -64,8 +70,12 @@ class SmallReplay:
         return self.rounds[n_rounds - 1].rows if n_rounds else self.before
 
 
-def small_elements(collective: str, n_ranks: int) -> int:
+def small_elements(collective: str, algorithm: str, n_ranks: int) -> int:
     """N that makes a good picture: one number where the vector stays whole, else one a chunk."""
+    if algorithm == "chain":
+        return 4
+    if algorithm == "scatter_all_gather":
+        return n_ranks
     if collective in {"broadcast", "reduce", "send_recv"}:
         return 1
     if collective in {"all_reduce", "scatter"}:
@@ -93,7 +103,7 @@ def small_replay(
     Raises:
         ValueError: As `build`.
     """
-    n = small_elements(collective, n_ranks) if n_elements is None else n_elements
+    n = small_elements(collective, algorithm, n_ranks) if n_elements is None else n_elements
     schedule = build(collective, algorithm, n_ranks, n, root)
     rounds = tuple(schedule.rounds())
     inputs = start(collective, n_ranks, n, root)
@@ -106,17 +116,26 @@ def small_replay(
     before = view.rows(values, is_there)
     played = []
     for index, one in enumerate(rounds):
-        apply(one, values)
-        apply(one, is_there)
+        is_there[n_ranks:] = False  # a switch holds nothing back from earlier rounds
+        apply(one, values, n_ranks)
+        apply(one, is_there, n_ranks)
         transfers, adds = _pairs(one)
-        rows = view.rows(values, is_there & is_needed[index])
-        played.append(SmallRound(transfers=transfers, adds=adds, rows=rows))
+        played.append(
+            SmallRound(
+                transfers=transfers,
+                adds=adds,
+                rows=view.rows(values, is_there & (is_needed[index] | view.is_result(values))),
+                switch_row=view.switch_row(values, is_there) if schedule.n_switches else None,
+            )
+        )
     return SmallReplay(
         collective=collective,
         algorithm=algorithm,
         n_ranks=n_ranks,
         n_elements=n,
         root=root,
+        n_switches=schedule.n_switches,
+        ranks_per_node=schedule.ranks_per_node,
         before=before,
         rounds=tuple(played),
     )
@@ -137,7 +156,7 @@ def _pairs(one: Round) -> tuple[tuple[tuple[int, int], ...], tuple[bool, ...]]:
 def _needed_after(schedule: Schedule, place: Places, rounds: tuple[Round, ...]) -> list[BoolArray]:
     """For each round the elements (R, B) that are output or still to be read after it."""
     width = schedule.buffer_elements
-    needed = np.zeros((schedule.n_ranks, width), dtype=np.bool_)
+    needed = np.zeros((schedule.n_ranks + schedule.n_switches, width), dtype=np.bool_)
     outputs = element_index(
         np.arange(schedule.n_ranks), place.output_offset, place.output_count, width
     )
@@ -147,9 +166,10 @@ def _needed_after(schedule: Schedule, place: Places, rounds: tuple[Round, ...]) 
         after.append(needed)
         needed = needed.copy()
         flat = needed.reshape(-1)
-        copied = np.where(one.add, 0, one.count)
-        flat[element_index(one.destination, one.destination_offset, copied, width)] = False
-        flat[element_index(one.source, one.source_offset, one.count, width)] = True
+        for part in reversed(in_order(one, schedule.n_ranks)):
+            copied = np.where(part.add, 0, part.count)
+            flat[element_index(part.destination, part.destination_offset, copied, width)] = False
+            flat[element_index(part.source, part.source_offset, part.count, width)] = True
     return after[::-1]
 
 
@@ -166,14 +186,32 @@ class _View:
         self.expected = expected
         self.start = place.output_offset.tolist()
         self.is_in_place = schedule.collective != "all_to_all" or schedule.n_ranks == 1
+        self.wanted = np.full(
+            (schedule.n_ranks + schedule.n_switches, schedule.buffer_elements), -1
+        )
+        """The results where they must lie, and -1, which no number is, elsewhere."""
+        for peer, (first, result) in enumerate(zip(self.start, expected, strict=True)):
+            if result is not None:
+                self.wanted[peer, first : first + len(result)] = result
         largest = int(place.output_count.max(initial=0))
         self.width = max(schedule.n_elements, largest)
+
+    def is_result(self, values: NDArray[np.int64]) -> BoolArray:
+        """Where the buffers hold what they must in the end; shape (V, B)."""
+        return np.asarray(values == self.wanted)
 
     def rows(self, values: NDArray[np.int64], is_shown: BoolArray) -> tuple[SmallRow, ...]:
         return tuple(
             self._row(peer, values[peer].tolist(), is_shown[peer].tolist())
             for peer in range(self.n_ranks)
         )
+
+    def switch_row(self, values: NDArray[np.int64], is_shown: BoolArray) -> SmallRow:
+        """The first vector that the switch holds (it may hold one for each reader)."""
+        there = is_shown[self.n_ranks, : self.width].tolist()
+        numbers = values[self.n_ranks, : self.width].tolist()
+        row = tuple(value if known else None for value, known in zip(numbers, there, strict=True))
+        return SmallRow(peer=self.n_ranks, values=row, is_final=(False,) * len(row))
 
     def _row(self, peer: int, values: list[int], is_shown: list[bool]) -> SmallRow:
         shown: list[int | None] = [

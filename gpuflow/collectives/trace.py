@@ -22,6 +22,7 @@ def trace(
     n_elements: int,
     dtype: DTypeLike = np.int32,
     root: int = 0,
+    ranks_per_node: int | None = None,
 ) -> dict[str, Any]:
     """All of a collective on small numbers, as values that JSON can hold.
 
@@ -35,23 +36,28 @@ def trace(
         n_elements: N by the collective's size convention.
         dtype: Of the data; its size makes `bytes_sent`.
         root: As in `build`.
+        ranks_per_node: As in `build`.
 
     Returns:
         `rounds[]{transfers[]{from, to, from_offset, to_offset, count, op: copy|add}}` without
         transfers of no element, `start[][]` and `result[][]` by peer (empty where a peer brings
-        or gets nothing), `start_offset[]`, `result_offset[]`, `buffer_elements`, and
-        `bytes_sent[]` to other peers (from = to is a local copy).
+        or gets nothing), `start_offset[]`, `result_offset[]`, `buffer_elements`, `switches`, and
+        `bytes_sent[]` to others (from = to is a local copy). A vertex number of R or above is a
+        switch; its buffer is zero at first and it passes on within the round what reaches it.
 
     Raises:
         ValueError: As `build`.
     """
-    schedule = build(collective, algorithm, n_ranks, n_elements, root)
+    schedule = build(
+        collective, algorithm, n_ranks, n_elements, root, ranks_per_node=ranks_per_node
+    )
     place = places(collective, n_ranks, n_elements, root)
     inputs = start(collective, n_ranks, n_elements, root, dtype)
     results = run(schedule, inputs)
     return {
         "rounds": [{"transfers": _transfers(one)} for one in schedule.rounds()],
         "buffer_elements": schedule.buffer_elements,
+        "switches": schedule.n_switches,
         "start": [vector.tolist() for vector in inputs],
         "start_offset": place.input_offset.tolist(),
         "result": [[] if vector is None else vector.tolist() for vector in results],

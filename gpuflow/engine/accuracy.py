@@ -7,18 +7,15 @@ a code, locale key `why.<code>`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
-
-import numpy as np
+from typing import Literal, NamedTuple
 
 from gpuflow.cluster.cost import CostModel
-from gpuflow.cluster.fabric import build_fabric
-from gpuflow.cluster.points import CostLine, cost_line
+from gpuflow.cluster.points import Point, collective_points
 from gpuflow.collectives.algorithms import ALGORITHMS
-from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.timeline import Timeline, TimeSource
 from gpuflow.errors import ScenarioError
@@ -30,7 +27,7 @@ from gpuflow.scenario.spec import ClusterSpec, Scenario
 Columns = Mapping[str, str]
 PROFILE = "ideal"
 
-_OWN_ALGORITHMS = {"one_shot": ("one_shot",), "two_shot": ("two_shot",)}
+_OWN_ALGORITHM = {"one_shot": "one_shot", "two_shot": "two_shot"}
 """Kernels that are one algorithm, whatever the size."""
 _LIBRARIES = {"nccl", "rccl"}
 """Kernels that choose among all algorithms, as the simulation does."""
@@ -108,24 +105,27 @@ def accuracy_of(predictions: Iterable[Prediction]) -> Accuracy:
     )
 
 
-def predict(row: Measurement) -> tuple[Prediction, ...]:
-    """The figures of one row: one, or TTFT and TPOT of a serving row."""
-    return tuple(
-        _prediction(metric, row.columns.get(column, ""), rule, row.columns)
-        for metric, column, rule in _metrics(row.kind, row.columns)
-    )
+def predict(rows: Sequence[Measurement]) -> list[tuple[Measurement, Prediction]]:
+    """The figures of every row: one each, but TTFT and TPOT of a serving row."""
+    collectives = _Collectives([row.columns for row in rows if row.kind == "collective"])
+    return [
+        (row, _prediction(metric, row.columns.get(column, ""), rule, row.columns))
+        for row in rows
+        for metric, column, rule in _metrics(row, collectives)
+    ]
 
 
 _Rule = Callable[[Columns], tuple[float, TimeSource]]
 """From a row to the predicted value in the metric's unit."""
 
 
-def _metrics(kind: MeasurementKind, columns: Columns) -> list[tuple[str, str, _Rule]]:
+def _metrics(row: Measurement, collectives: _Collectives) -> list[tuple[str, str, _Rule]]:
     """Metric, the column it stands in, and how it is predicted."""
+    kind, columns = row.kind, row.columns
     if kind == "collective":
         if columns.get("time_us") or not columns.get("busbw_GB_per_s"):
-            return [("time_us", "time_us", _collective_us)]
-        return [("busbw_GB_per_s", "busbw_GB_per_s", _collective_rate)]
+            return [("time_us", "time_us", collectives.microseconds)]
+        return [("busbw_GB_per_s", "busbw_GB_per_s", collectives.bus_bandwidth)]
     if kind == "gemm":
         return [("time_us", "time_us", _gemm_us)]
     if kind == "inference":
@@ -180,38 +180,57 @@ def _count(columns: Columns, name: str) -> int:
 # ---------------------------------------------------------------- collectives
 
 
-def _collective_us(columns: Columns) -> tuple[float, TimeSource]:
-    return 1e6 * _collective_s(columns), "simulated"
+class _Case(NamedTuple):
+    """What is measured over a range of sizes."""
+
+    collective: str
+    algorithms: tuple[str, ...] | None
+    gpu: str
+    ranks: int
+    nodes: int
 
 
-def _collective_rate(columns: Columns) -> tuple[float, TimeSource]:
-    size = _number(columns["size_bytes"])
-    factor = bus_factor(columns["collective"], _count(columns, "ranks"))
-    return factor * size / _collective_s(columns) / 1e9, "simulated"
+class _Collectives:
+    """Points of all collectives of a table, each case reckoned once for all its sizes."""
+
+    def __init__(self, rows: Iterable[Columns]) -> None:
+        self._sizes: dict[_Case, set[int]] = {}
+        self._points: dict[_Case, dict[int, Point]] = {}
+        for columns in rows:
+            with suppress(_NoPredictionError):
+                size = _count(columns, "size_bytes")
+                self._sizes.setdefault(_case(columns), set()).add(size)
+
+    def microseconds(self, columns: Columns) -> tuple[float, TimeSource]:
+        """Time of the quickest algorithm of the row's kernel."""
+        point = self._point(columns)
+        return 1e6 * point.time_s, point.time_source
+
+    def bus_bandwidth(self, columns: Columns) -> tuple[float, TimeSource]:
+        """Bus bandwidth of the same, in GB/s."""
+        point = self._point(columns)
+        return point.bus_bandwidth_bytes_per_s / 1e9, point.time_source
+
+    def _point(self, columns: Columns) -> Point:
+        case, size = _case(columns), _count(columns, "size_bytes")
+        if case not in self._points:
+            cluster = _cluster(case.gpu, case.ranks, case.nodes)
+            points = collective_points(
+                case.collective, cluster, case.ranks, sorted(self._sizes[case]), case.algorithms
+            )
+            self._points[case] = {point.size_bytes: point for point in points if point.chosen}
+        return self._points[case][size]
 
 
-def _collective_s(columns: Columns) -> float:
+def _case(columns: Columns) -> _Case:
     kernel, collective = columns["kernel"], columns["collective"]
-    known = ALGORITHMS.get(collective, ())
-    names = _OWN_ALGORITHMS.get(kernel) or (known if kernel in _LIBRARIES else ())
-    if not known:
+    if collective not in ALGORITHMS:
         raise _NoPredictionError("not_modelled")
-    if not names:
+    if kernel not in _OWN_ALGORITHM and kernel not in _LIBRARIES:
         raise _NoPredictionError("kernel_other")
+    algorithms = (_OWN_ALGORITHM[kernel],) if kernel in _OWN_ALGORITHM else None
     ranks, nodes = _count(columns, "ranks"), _count(columns, "nodes")
-    size = _count(columns, "size_bytes")
-    lines = _lines(collective, tuple(names), columns["gpu"], ranks, nodes)
-    return min(float(line.time_s(size)) for line in lines)
-
-
-@lru_cache(maxsize=512)
-def _lines(
-    collective: str, algorithms: tuple[str, ...], gpu: str, ranks: int, nodes: int
-) -> tuple[CostLine, ...]:
-    cluster = _cluster(gpu, ranks, nodes)
-    fabric = build_fabric(cluster, ranks, "hop" if collective == "send_recv" else "bus")
-    gpus = np.arange(ranks)
-    return tuple(cost_line(collective, name, fabric, gpus) for name in algorithms)
+    return _Case(collective, algorithms, columns["gpu"], ranks, nodes)
 
 
 def _cluster(gpu: str, ranks: int, nodes: int) -> ClusterSpec:

@@ -226,6 +226,7 @@ def _build_fabric(name: str) -> FabricSpec:
         hop_latency_s=parse_time(entry["hop_latency"]),
         step_latency_s=parse_time(entry["step_latency"]),
         source=entry["source"],
+        adds_in_switch=entry.get("adds_in_switch", False),
     )
 
 

@@ -191,6 +191,8 @@ class FabricSpec:
     step_latency_s: float
     """Cost of one round of a schedule, for simulated times (NCCL's per-step latency)."""
     source: str
+    adds_in_switch: bool = False
+    """Whether the switch can add and multicast what passes (NVLink SHARP)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

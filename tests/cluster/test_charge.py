@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gpuflow.cluster.charge import charge
 from gpuflow.cluster.fabric import build_fabric
-from gpuflow.cluster.points import collective_points, cost_line
-from gpuflow.collectives.algorithms import ALGORITHMS, build
+from gpuflow.cluster.points import collective_points, cost_line, runnable
+from gpuflow.collectives.algorithms import ALGORITHMS, build, needs_switch
 from gpuflow.collectives.oracle import bytes_sent, closed_form
 from gpuflow.collectives.places import ROOTED
 from gpuflow.scenario.spec import ClusterSpec, DeviceSpec, FabricSpec
@@ -64,6 +64,8 @@ def cluster(topology="switch", gpus_per_node=4, **changes):
 
 def charge_by_hand(schedule, fabric, groups, itemsize):
     """The rule in plain words: times of all rounds, bytes of all links."""
+    if schedule.n_switches:
+        groups = [[*g, fabric.n_gpus + g[0] // fabric.gpus_per_node] for g in groups]
     times, total = [], defaultdict(float)
     for one in schedule.rounds():
         load, start = defaultdict(float), 0.0
@@ -86,6 +88,8 @@ def schedules(draw, largest=9):
     collective = draw(st.sampled_from(sorted(ALGORITHMS)))
     algorithm = draw(st.sampled_from(ALGORITHMS[collective]))
     n_ranks = draw(st.integers(1, largest))
+    if needs_switch(collective, algorithm):
+        n_ranks = 1  # groups here lie anywhere; switches have tests of their own
     root = draw(st.integers(0, n_ranks - 1)) if collective in ROOTED else 0
     return build(collective, algorithm, n_ranks, draw(st.integers(0, 60)), root)
 
@@ -132,8 +136,11 @@ def test_time_is_never_below_the_bandwidth_or_the_latency_bound(data):
 def test_bytes_over_links_are_the_closed_form_times_the_hops(topology, hops, collective):
     fabric = build_fabric(cluster(topology, 8), 8)
     for algorithm in ALGORITHMS[collective]:
-        cost = charge(build(collective, algorithm, 8, 64), fabric, np.arange(8), 4)
-        form = closed_form(collective, algorithm, 8, 256)
+        if needs_switch(collective, algorithm):
+            continue
+        schedule = build(collective, algorithm, 8, 64)
+        cost = charge(schedule, fabric, np.arange(8), 4)
+        form = closed_form(collective, algorithm, 8, 256, n_chunks=schedule.n_chunks)
         assert cost.link_bytes.sum() == pytest.approx(hops * form.bytes_sent.sum())
         np.testing.assert_allclose(cost.bytes_sent, form.bytes_sent)
         assert cost.rounds == form.rounds
@@ -227,18 +234,20 @@ def test_the_full_ring_of_1024_ranks_adds_up():
 
 @pytest.mark.parametrize("collective", ALGORITHMS)
 def test_a_line_agrees_with_the_charge_where_sizes_divide(collective):
-    fabric = build_fabric(cluster("switch", 4), 6)
-    for algorithm in ALGORITHMS[collective]:
-        line = cost_line(collective, algorithm, fabric, np.arange(6))
+    machine = cluster("switch", 3)
+    fabric = build_fabric(machine, 6)
+    for algorithm in runnable(collective, machine, 6):
+        line = cost_line(collective, algorithm, fabric, np.arange(6), n_chunks=2)
         for n_elements in (24, 24 * 1000):
-            schedule = build(collective, algorithm, 6, n_elements)
+            schedule = build(collective, algorithm, 6, n_elements, ranks_per_node=3, n_chunks=2)
             cost = charge(schedule, fabric, np.arange(6), 2)
             assert line.time_s(2 * n_elements) == pytest.approx(cost.time_s)
 
 
 def test_points_name_the_quickest_at_each_size():
-    points = collective_points("all_reduce", cluster("switch", 8), 8, [1024, 1 << 30])
-    assert len(points) == 2 * len(ALGORITHMS["all_reduce"])
+    machine = cluster("switch", 8)
+    points = collective_points("all_reduce", machine, 8, [1024, 1 << 30])
+    assert len(points) == 2 * len(runnable("all_reduce", machine, 8))
     for size in (1024, 1 << 30):
         rivals = [p for p in points if p.size_bytes == size]
         (chosen,) = [p for p in rivals if p.chosen]
@@ -261,7 +270,12 @@ def test_send_recv_runs_at_the_rate_of_a_lone_transfer():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (partial(collective_points, "sum", cluster(), 2, [1]), "no algorithm of 'sum'"),
+        (partial(collective_points, "sum", cluster(), 2, [1]), "unknown collective 'sum'"),
+        (partial(collective_points, "reduce", cluster(), 2, [1], []), "no algorithm of 'reduce'"),
+        (
+            partial(collective_points, "all_reduce", cluster("mesh"), 2, [1], ["nvls"]),
+            "needs all GPUs of a group behind it",
+        ),
         (partial(collective_points, "reduce", cluster(), 2, [1], ["ring"]), "has no algorithm"),
         (partial(collective_points, "reduce", cluster(), 2, [-1]), "0 bytes or more"),
         (partial(collective_points, "reduce", cluster(), 0, [1]), "at least one"),
@@ -270,6 +284,73 @@ def test_send_recv_runs_at_the_rate_of_a_lone_transfer():
 def test_misuse_of_points_is_told(call, told):
     with pytest.raises(ValueError, match=told):
         call()
+
+
+def test_the_switch_saves_a_third_of_what_a_large_all_reduce_moves():
+    """S + S/n out and in, both at once, instead of the ring's 2(n-1)/n S."""
+    machine = cluster("switch", 8, adds_in_switch=True)
+    fabric = build_fabric(machine, 16)
+    schedule = build("all_reduce", "nvls", 8, 64 * 800, n_chunks=64)
+    for first in (0, 8):
+        cost = charge(schedule, fabric, np.arange(first, first + 8), 4)
+        assert cost.bytes_sent[first : first + 8].tolist() == [64 * 800 * 4 * 9 / 8] * 8
+        into = [k for k in range(fabric.n_links) if fabric.link_ends(k)[1].startswith("switch")]
+        out_of = [k for k in range(fabric.n_links) if fabric.link_ends(k)[0].startswith("switch")]
+        for links in (into, out_of):
+            moved = cost.link_bytes[links]
+            assert sorted(moved) == [0.0] * 8 + [64 * 800 * 4 * 9 / 8] * 8
+        assert cost.latency_s == pytest.approx(65e-6)
+    size = 1 << 32
+    (nvls,) = collective_points("all_reduce", machine, 8, [size], ["nvls"])
+    assert nvls.bus_bandwidth_bytes_per_s == pytest.approx(
+        1.75 / (1.125 * 65 / 64) * 370e9, rel=0.01
+    )
+
+
+def test_switch_schedules_equal_a_plain_loop_too():
+    fabric = build_fabric(cluster("switch", 4), 8)
+    for collective in ("all_reduce", "all_gather", "reduce_scatter"):
+        for algorithm in (a for a in ALGORITHMS[collective] if needs_switch(collective, a)):
+            schedule = build(collective, algorithm, 3, 11)
+            groups = [[4, 7, 5], [1, 0, 2]]
+            times, link_bytes = charge_by_hand(schedule, fabric, groups, 2)
+            cost = charge(schedule, fabric, groups, 2)
+            np.testing.assert_allclose(cost.round_times_s, times)
+            np.testing.assert_allclose(cost.link_bytes, link_bytes)
+
+
+@pytest.mark.parametrize(
+    ("machine", "n_ranks", "there", "absent"),
+    [
+        (cluster("switch", 8, adds_in_switch=True), 8, {"nvls", "ring"}, {"hierarchical"}),
+        (cluster("switch", 8), 8, {"ring"}, {"nvls", "hierarchical"}),
+        (cluster("switch", 8, adds_in_switch=True), 16, {"hierarchical"}, {"nvls"}),
+        (cluster("switch", 8), 12, {"ring"}, {"hierarchical"}),
+        (cluster("mesh", 8, adds_in_switch=True), 8, {"two_shot"}, {"nvls"}),
+        (cluster("switch", 8), 2048, {"ring", "tree", "hierarchical"}, {"one_shot", "two_shot"}),
+    ],
+)
+def test_only_what_machines_can_run_is_compared(machine, n_ranks, there, absent):
+    names = set(runnable("all_reduce", machine, n_ranks))
+    assert there <= names
+    assert not absent & names
+
+
+def test_hierarchical_beats_the_flat_ring_over_two_nodes():
+    points = collective_points(
+        "all_reduce", cluster("switch", 8), 16, [1 << 26], ["ring", "hierarchical"]
+    )
+    assert [p.chosen for p in points] == [False, True]
+
+
+def test_16384_ranks_in_nodes_of_eight_add_up():
+    n = 16384
+    fabric = build_fabric(cluster("switch", 8), n)
+    schedule = build("all_reduce", "hierarchical", n, n * 4, ranks_per_node=8)
+    cost = charge(schedule, fabric, np.arange(n), 2)
+    form = closed_form("all_reduce", "hierarchical", n, n * 8, ranks_per_node=8)
+    np.testing.assert_allclose(cost.bytes_sent, form.bytes_sent)
+    assert cost.rounds == 2 * 7 + 2 * 2047
 
 
 @pytest.mark.parametrize(

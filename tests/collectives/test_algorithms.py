@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuflow.collectives.algorithms import ALGORITHMS, build, default_algorithm
+from gpuflow.collectives.algorithms import (
+    ALGORITHMS,
+    build,
+    default_algorithm,
+    has_levels,
+    is_pipelined,
+    needs_switch,
+)
 from gpuflow.collectives.meaning import meaning, start
 from gpuflow.collectives.places import COLLECTIVES, ROOTED
 from gpuflow.collectives.replay import run
@@ -23,8 +30,8 @@ def element_counts(n_ranks):
     return sorted({0, 1, n_ranks - 1, n_ranks, 3 * n_ranks, 3 * n_ranks + 1, 5 * n_ranks - 1})
 
 
-def check(collective, algorithm, n_ranks, n_elements, root, dtype):
-    schedule = build(collective, algorithm, n_ranks, n_elements, root)
+def check(collective, algorithm, n_ranks, n_elements, root, dtype, **options):
+    schedule = build(collective, algorithm, n_ranks, n_elements, root, **options)
     inputs = start(collective, n_ranks, n_elements, root, dtype)
     expected = meaning(collective, inputs, root)
     outputs = run(schedule, inputs)
@@ -62,6 +69,22 @@ def test_equals_its_meaning_for_any_group_and_size(data):
     check(collective, algorithm, n_ranks, n_elements, root, np.int32)
 
 
+@pytest.mark.parametrize(("collective", "algorithm"), [p for p in EVERY if has_levels(*p.values)])
+@pytest.mark.parametrize("n_ranks", [6, 8, 12, 16])
+def test_two_levels_equal_the_meaning_for_any_node_size(collective, algorithm, n_ranks):
+    for per_node in (g for g in range(1, n_ranks + 1) if n_ranks % g == 0):
+        for n_elements in element_counts(n_ranks):
+            check(collective, algorithm, n_ranks, n_elements, 0, np.int32, ranks_per_node=per_node)
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), [p for p in EVERY if is_pipelined(*p.values)])
+@pytest.mark.parametrize("n_chunks", [1, 2, 3, 16])
+def test_pipelines_equal_the_meaning_for_any_number_of_chunks(collective, algorithm, n_chunks):
+    for n_ranks in (2, 5, 8):
+        for n_elements in element_counts(n_ranks):
+            check(collective, algorithm, n_ranks, n_elements, 0, np.int32, n_chunks=n_chunks)
+
+
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
 def test_large_vectors_equal_the_meaning_too(collective, algorithm):
     """Large transfers go another way through replay: slices instead of indices."""
@@ -82,14 +105,20 @@ def test_transfers_stay_inside_the_buffers_and_copies_do_not_meet(collective, al
     for one in schedule.rounds():
         for column in (one.source, one.destination):
             assert column.min() >= 0
-            assert column.max() < n_ranks
+            assert column.max() < n_ranks + schedule.n_switches
         for offset in (one.source_offset, one.destination_offset):
             assert offset.min() >= 0
             assert (offset + one.count).max() <= schedule.buffer_elements
         writes = {}
-        for to, at, count, add in zip(
-            one.destination, one.destination_offset, one.count, one.add, strict=True
+        for source, to, at, count, add in zip(
+            one.source,
+            one.destination,
+            one.destination_offset,
+            one.count,
+            one.add,
+            strict=True,
         ):
+            assert max(source, to) < n_ranks or source != to
             for element in range(at, at + count):
                 writes.setdefault((to, element), []).append(add)
         assert all(len(adds) == 1 or all(adds) for adds in writes.values())
@@ -109,7 +138,9 @@ def test_rounds_of_16384_ranks_stream(collective, algorithm):
 def test_all_reduce_gives_every_rank_the_same_float_bits():
     """Sums are made in one order for a chunk, so ranks cannot drift apart by rounding."""
     values = np.random.default_rng(1).random((6, 13)).astype(np.float32)
-    for algorithm in ("ring", "two_shot", "halving_doubling", "recursive_doubling"):
+    for algorithm in ALGORITHMS["all_reduce"]:
+        if algorithm == "one_shot":
+            continue  # every rank adds in an order of its own
         outputs = run(build("all_reduce", algorithm, 6, 13), list(values))
         assert len({output.tobytes() for output in outputs}) == 1, algorithm
 
@@ -134,6 +165,20 @@ def test_all_nine_collectives_are_there_with_a_default():
 def test_misuse_is_told(arguments, told):
     with pytest.raises(ValueError, match=told):
         build(*arguments)
+
+
+def test_nodes_and_pipelines_that_cannot_be_are_told():
+    with pytest.raises(ValueError, match="8 ranks do not fill nodes of 3"):
+        build("all_reduce", "hierarchical", 8, 8, ranks_per_node=3)
+    with pytest.raises(ValueError, match="at least one chunk, got 0"):
+        build("all_reduce", "tree", 8, 8, n_chunks=0)
+    assert build("all_reduce", "ring", 8, 8, ranks_per_node=3).ranks_per_node == 0
+
+
+def test_a_switch_is_one_more_vertex():
+    assert build("all_reduce", "nvls", 4, 8).n_switches == 1
+    assert needs_switch("all_gather", "nvls")
+    assert not needs_switch("all_gather", "ring")
 
 
 def test_default_of_an_unknown_collective_is_told():

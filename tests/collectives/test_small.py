@@ -126,6 +126,24 @@ def test_values_are_plain_python():
 
 
 def test_sizes_that_make_good_pictures():
-    assert small_elements("broadcast", 8) == 1
-    assert small_elements("all_reduce", 2) == 4
-    assert small_elements("all_to_all", 3) == 3
+    assert small_elements("broadcast", "binomial", 8) == 1
+    assert small_elements("broadcast", "chain", 8) == 4
+    assert small_elements("all_reduce", "ring", 2) == 4
+    assert small_elements("all_to_all", "direct", 3) == 3
+
+
+def test_the_switch_shows_the_sum_it_passes_on():
+    replay = small_replay("all_reduce", "nvls", 3, 0, 3)
+    assert replay.n_switches == 1
+    load, store = replay.rounds
+    assert load.transfers == ((0, 3), (1, 3), (2, 3), (3, 0), (3, 1), (3, 2))
+    assert load.switch_row is not None
+    assert load.switch_row.values == (12, 15, 18)
+    assert values(load.rows) == [(12, _, _), (_, 15, _), (_, _, 18)]
+    assert values(store.rows) == [(12, 15, 18)] * 3
+    assert small_replay("all_reduce", "ring", 3).rounds[0].switch_row is None
+
+
+def test_two_levels_are_told():
+    assert small_replay("all_reduce", "hierarchical", 8).ranks_per_node == 4
+    assert small_replay("all_reduce", "ring", 8).ranks_per_node == 0
