@@ -30,7 +30,7 @@ def draw_pipes(
 
 def pipe_column(box: Rect) -> int:
     """Where a box's line to the next stage stands: right of the words in its border."""
-    return box.right - 5 if box.width >= 16 else box.right - 2
+    return box.right - 5 if box.width >= 28 else box.right - 2
 
 
 def _each(

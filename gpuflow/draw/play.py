@@ -112,7 +112,7 @@ def _wide(view: PlayView, rows: int, header: int, keys: int) -> Layout:
     panel = 7 if rows < 50 else 9
     bottom = panel + lanes + 2
     height = rows - header - bottom
-    right = min(max(view.width * 2 // 5, 46), 84)
+    right = min(max(view.width * 37 // 100, 42), 84)
     stage = Rect(1, header, view.width - right - 3, height)
     texts = Rect(stage.right + 1, header, right, height)
     return Layout(header, stage, texts, True, Rect(1, stage.bottom, view.width - 2, bottom), keys)

@@ -1,0 +1,250 @@
+"""The player: an app around pure drawing, holding the moment, the speed and whether it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
+from textual.driver import Driver
+from textual.filter import LineFilter
+from textual.screen import Screen
+
+from gpuflow.draw.frame import Frame
+from gpuflow.draw.play import draw_play
+from gpuflow.draw.scene import scene_of
+from gpuflow.draw.theme import THEMES, Theme, load_theme
+from gpuflow.draw.view import PlayView, Scene
+from gpuflow.engine.moment import Moments
+from gpuflow.engine.pace import Pace
+from gpuflow.engine.requirements import RequirementTable, requirement_table
+from gpuflow.engine.timeline import Timeline
+from gpuflow.scenario.spec import Language
+from gpuflow.tui.driver import PlayerDriver
+from gpuflow.tui.filters import AsciiSigns, NoColour
+from gpuflow.tui.playhead import SPEEDS, Playhead
+from gpuflow.tui.screens.pages import PAGES, ReadingPage
+from gpuflow.tui.screens.play import PlayScreen
+from gpuflow.tui.styles import textual_theme, theme_id
+
+INTERRUPTED = 130
+"""128 + SIGINT, whether Ctrl+C arrives as a key or as a signal."""
+
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("next_step", "play.step(1)"),
+    ("previous_step", "play.step(-1)"),
+    ("play", "play.play"),
+    ("faster", "play.speed(1)"),
+    ("slower", "play.speed(-1)"),
+    *((f"jump.{n}", f"play.jump({n})") for n in range(1, 9)),
+    ("next_event", "play.event(1)"),
+    ("previous_event", "play.event(-1)"),
+    ("next_text", "play.next_text"),
+    ("restart", "play.restart"),
+    ("table", "play.table"),
+    ("primitives", "page('primitives')"),
+    ("basics", "page('basics')"),
+    ("theme", "next_theme"),
+    ("language", "next_language"),
+    ("help", "page('help')"),
+    ("quit", "leave"),
+)
+"""(name, action) of every command: `ui.command.<name>` are its words in the palette."""
+
+
+class PlayerApp(App[None]):
+    """Plays one timeline."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "gpuflow"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "page('primitives')", show=False),
+        Binding("b", "page('basics')", show=False),
+        Binding("question_mark,f1", "page('help')", show=False),
+        Binding("T", "next_theme", show=False),
+        Binding("L", "next_language", show=False),
+        Binding("q,ctrl+q", "leave", show=False),
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        *,
+        language: Language,
+        theme_name: str | None = None,
+        start_s: float = 0.0,
+        has_color: bool = True,
+        is_ascii: bool = False,
+        speed: float = 1.0,
+        fps: float = 12.0,
+        is_playing: bool = True,
+    ) -> None:
+        self.has_color = has_color
+        self.is_ascii = is_ascii
+        self._last_filters: list[LineFilter] = []
+        if not has_color:
+            self._last_filters.append(NoColour())
+        if is_ascii:
+            self._last_filters.append(AsciiSigns())
+        super().__init__(driver_class=PlayerDriver)
+        self.timeline = timeline
+        self.language: Language = language
+        self.fps = fps
+        self.pace = Pace(timeline)
+        self.moments = Moments(self.pace)
+        self.playhead = Playhead(self.pace.duration_s, start_s, is_playing=is_playing)
+        self.playhead.speed = min(SPEEDS, key=lambda known: abs(known - speed))
+        self.look: Theme = load_theme(theme_name or THEMES[0])
+        self._scenes: dict[Language, Scene] = {}
+        self._play_screen = PlayScreen()
+
+    # ------------------------------------------------------------ what is shown
+
+    @property
+    def scene(self) -> Scene:
+        """The timeline in the language at hand."""
+        if self.language not in self._scenes:
+            self._scenes[self.language] = scene_of(self.moments, self.language)
+        return self._scenes[self.language]
+
+    @cached_property
+    def requirements(self) -> RequirementTable:
+        """The requirement table of what is played."""
+        return requirement_table(self.timeline.scenario)
+
+    @property
+    def step_index(self) -> int:
+        """The step at the moment, from 0."""
+        return self.pace.stretch(self.playhead.moment_s).step
+
+    def view(self, *, tab: int, page: int) -> PlayView:
+        """The play screen at the moment."""
+        return PlayView(
+            scene=self.scene,
+            state=self.moments.at(self.playhead.moment_s),
+            width=self.size.width,
+            height=self.size.height,
+            tab=tab,
+            page=page,
+            is_playing=self.playhead.is_playing,
+            speed=self.playhead.speed,
+        )
+
+    def frame(self, *, tab: int, page: int) -> Frame:
+        """The play screen at the moment, drawn."""
+        return draw_play(self.view(tab=tab, page=page))
+
+    @property
+    def is_terminal_behind(self) -> bool:
+        """Whether the terminal has not taken the last frame yet: better skip one than queue."""
+        driver: Driver | None = self._driver
+        return isinstance(driver, PlayerDriver) and driver.is_behind
+
+    # ------------------------------------------------------------ Textual's hooks
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The play screen is there from the start."""
+        return self._play_screen
+
+    def on_mount(self) -> None:
+        """Colours of Textual's own widgets."""
+        for name in THEMES:
+            self.register_theme(textual_theme(load_theme(name)))
+        self.theme = theme_id(self.look.name)
+
+    def get_line_filters(self) -> list[LineFilter]:
+        """Textual's own, then ours."""
+        return [*super().get_line_filters(), *self._last_filters]
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every command with its key, in the language at hand."""
+        for name, action in COMMANDS:
+            yield SystemCommand(
+                self.scene.t(f"command.{name}"),
+                self.scene.t(f"command.{name}.keys"),
+                lambda action=action: self.run_command(action),
+            )
+
+    async def run_command(self, action: str) -> None:
+        """Do what a command of the palette names."""
+        if action.startswith("play."):
+            while isinstance(self.screen, ReadingPage):
+                await self.pop_screen()
+            await self.run_action(action.removeprefix("play."), self._play_screen)
+        else:
+            await self.run_action(action)
+
+    def action_command_palette(self) -> None:
+        """Search all commands, with the hint in the language at hand."""
+        if self.use_command_palette and not CommandPalette.is_open(self):
+            placeholder = self.scene.t("palette.placeholder")
+            self.push_screen(CommandPalette(placeholder=placeholder, id="--command-palette"))
+
+    # ------------------------------------------------------------ actions
+
+    def go_step(self, index: int) -> None:
+        """To the start of a step; before the first or after the last there is none."""
+        last = len(self.timeline.steps) - 1
+        self.playhead.seek(self.pace.step_start(min(max(index, 0), last)))
+
+    async def action_page(self, name: str) -> None:
+        """Open a page, or close it when it is open."""
+        page = PAGES[name]
+        if isinstance(self.screen, page):
+            await self.pop_screen()
+        elif isinstance(self.screen, ReadingPage):
+            await self.switch_screen(page())
+        else:
+            await self.push_screen(page())
+
+    async def action_close_page(self) -> None:
+        """Back to the play screen."""
+        if isinstance(self.screen, ReadingPage):
+            await self.pop_screen()
+
+    def action_next_theme(self) -> None:
+        """The next theme, on every screen."""
+        index = (THEMES.index(self.look.name) + 1) % len(THEMES)
+        self.look = load_theme(THEMES[index])
+        self.theme = theme_id(self.look.name)
+        for screen in self.screen_stack:
+            if isinstance(screen, (PlayScreen, ReadingPage)):
+                screen.redraw()
+
+    async def action_next_language(self) -> None:
+        """The other language, on every screen; ASCII has only one."""
+        if self.is_ascii:
+            self.bell()
+            return
+        self.language = "en" if self.language == "zh" else "zh"
+        for screen in self.screen_stack:
+            if isinstance(screen, (PlayScreen, ReadingPage)):
+                await screen.rebuild()
+
+    # ------------------------------------------------------------ leaving
+
+    def action_leave(self) -> None:
+        """The viewer has seen enough."""
+        self.exit(return_code=0)
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C, in one press."""
+        self.exit(return_code=INTERRUPTED)
+
+    def leave(self, status: int) -> None:
+        """Leave with a status; may be called from a signal handler or another thread."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._leave_with, status)
+
+    def _leave_with(self, status: int) -> None:
+        self.exit(return_code=status)
+
+    def input_has_ended(self) -> None:
+        """Nobody can press a key any more; called by the driver's thread."""
+        self.leave(1)

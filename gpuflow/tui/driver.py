@@ -1,0 +1,72 @@
+"""Textual's terminal driver, with an end: it notices when nobody is at the other side any more."""
+
+from __future__ import annotations
+
+import os
+import selectors
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
+from typing import Protocol, cast
+
+from textual._parser import ParseError
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+
+class Leaving(Protocol):
+    """An app that can be told to leave from another thread."""
+
+    def input_has_ended(self) -> None:
+        """Stdin is at its end."""
+
+
+class PlayerDriver(LinuxDriver):
+    """Reads keys until the terminal hangs up.
+
+    Textual reads on after the end of input, which keeps a core busy for ever once the terminal
+    is gone.
+    """
+
+    def run_input_thread(self) -> None:
+        """Wait for input and hand it on, until told to stop or the input ends."""
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        parser = XTermParser(self._debug)
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(0.1):
+                    data = self._read()
+                    if not data:
+                        cast(Leaving, self._app).input_has_ended()
+                        break
+                    self._hand_on(parser.feed(decode(data)))
+                self._hand_on(parser.tick())
+        try:
+            for _ in parser.feed(""):
+                pass
+        except (EOFError, ParseError):
+            pass  # half a key at the very end means nothing
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self.fileno, 4096)
+        except OSError:
+            # Linux says EIO, not end of file, when the other side of a terminal is closed.
+            return b""
+
+    def _hand_on(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the terminal has not yet taken what was last sent."""
+        writer = self._writer_thread
+        return writer is not None and not writer._queue.empty()
+
+    def stop_application_mode(self) -> None:
+        """Give the terminal back as it was."""
+        if self._mouse_pixels:
+            self.write("\x1b[?1016l")
+        super().stop_application_mode()

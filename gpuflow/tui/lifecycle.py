@@ -1,0 +1,109 @@
+"""Coming and going: what the environment must not spoil, and leaving the terminal as it was.
+
+Whatever ends the player (a key, a signal, the end of input, a mistake of ours), the terminal gets
+its cursor, echo and main screen back and no mouse, paste, focus or key reporting stays on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
+PATIENCE_S = 2.0
+"""How long an orderly end may take; a terminal that takes no output would block it for ever."""
+
+RESTORE = (
+    "\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
+    "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l\x1b[0m"
+)
+"""Everything that Textual's driver may have switched on, switched off again."""
+
+
+def prepare_environment(environ: dict[str, str] | os._Environ[str]) -> None:
+    """Take out what would draw at a wrong size or in colours that the terminal lacks.
+
+    To be called before Textual is imported: it reads its settings once.
+    """
+    for name in ("COLUMNS", "LINES"):
+        environ.pop(name, None)
+    environ.setdefault("TEXTUAL_COLOR_SYSTEM", color_system(environ))
+
+
+def color_system(environ: dict[str, str] | os._Environ[str]) -> str:
+    """24-bit colour only where COLORTERM says so, else 256 or 16 colours by TERM.
+
+    Example:
+        >>> color_system({"TERM": "xterm-256color"}), color_system({"TERM": "xterm"})
+        ('256', 'standard')
+    """
+    if environ.get("COLORTERM", "").strip().lower() in {"truecolor", "24bit"}:
+        return "truecolor"
+    term = environ.get("TERM", "").strip().lower()
+    return (
+        "256" if "256color" in term or term.endswith("-direct") or "kitty" in term else "standard"
+    )
+
+
+@contextlib.contextmanager
+def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
+    """While inside, signals end the player in order: `leave` gets 128 + signal number.
+
+    If that takes too long, for instance because the terminal takes no more output, the process
+    restores what it can and ends at once with the same status.
+    """
+    saved = _terminal_attributes()
+    handlers: dict[signal.Signals, Any] = {}
+    deadline: list[threading.Timer] = []
+
+    def on_signal(number: int, _frame: object) -> None:
+        status = 128 + number
+        if not deadline:
+            timer = threading.Timer(PATIENCE_S, _leave_now, (status, saved))
+            timer.daemon = True
+            timer.start()
+            deadline.append(timer)
+        leave(status)
+
+    for number in SIGNALS:
+        handlers[number] = signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for timer in deadline:
+            timer.cancel()
+
+
+def _terminal_attributes() -> list[Any] | None:
+    try:
+        return termios.tcgetattr(sys.__stdin__.fileno()) if sys.__stdin__ else None
+    except (termios.error, ValueError, OSError):
+        return None
+
+
+def _leave_now(status: int, saved: list[Any] | None) -> None:
+    """The last resort: no waiting, no cleaning up."""
+    with contextlib.suppress(Exception):
+        if saved is not None and sys.__stdin__ is not None:
+            termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, saved)
+    with contextlib.suppress(Exception):
+        os.set_blocking(2, False)
+        os.write(2, RESTORE.encode())
+    os._exit(status)
+
+
+def can_draw(encoding: str | None) -> bool:
+    """Whether an encoding has the characters that the player draws with."""
+    try:
+        "─╭═»▇⇄⏩层".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,63 @@
+"""`run_player`: play a timeline in this terminal until the viewer leaves."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gpuflow.engine.timeline import Timeline
+from gpuflow.scenario.spec import Language
+from gpuflow.tui.lifecycle import can_draw, leaving_on_signals, prepare_environment
+
+DEFAULT_FPS = 12.0
+SSH_FPS = 8.0
+"""Over ssh every frame crosses a network that others use too."""
+
+
+def run_player(
+    timeline: Timeline,
+    *,
+    language: Language,
+    theme: str | None = None,
+    start_s: float = 0.0,
+    has_color: bool = True,
+    is_ascii: bool = False,
+    speed: float = 1.0,
+) -> int:
+    """Play until the viewer leaves.
+
+    Args:
+        timeline: What to play.
+        language: Of the first screen; English where the encoding has no Chinese.
+        theme: Name of a theme; None: the first.
+        start_s: Screen second to start at.
+        has_color: False, or NO_COLOR in the environment: no colour code is ever sent.
+        is_ascii: Draw with ASCII alone; so does an encoding that lacks box drawing.
+        speed: One of the player's speeds, or anything near one.
+
+    Returns:
+        Exit status: 0 when the viewer left, 130 for Ctrl+C, 128 + n for signal n, 1 for the end of
+        input or a mistake of the program (its traceback is written after the terminal is restored).
+    """
+    prepare_environment(os.environ)
+    if not has_color:
+        os.environ["NO_COLOR"] = "1"
+    encoding = getattr(sys.__stderr__, "encoding", None)
+    is_ascii = is_ascii or not can_draw(encoding)
+
+    # 0.4 s of widgets, and it reads the environment prepared above.
+    from gpuflow.tui.app import PlayerApp
+
+    app = PlayerApp(
+        timeline,
+        language="en" if is_ascii else language,
+        theme_name=theme,
+        start_s=start_s,
+        has_color="NO_COLOR" not in os.environ,
+        is_ascii=is_ascii,
+        speed=speed,
+        fps=SSH_FPS if "SSH_CONNECTION" in os.environ else DEFAULT_FPS,
+    )
+    with leaving_on_signals(app.leave):
+        app.run(mouse=False)
+    return app.return_code or 0

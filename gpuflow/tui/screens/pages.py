@@ -1,0 +1,143 @@
+"""The pages to read: basics, primitives, help. Escape or the key that opened one closes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.timer import Timer
+
+from gpuflow.draw.basics import draw_basics
+from gpuflow.draw.frame import Frame
+from gpuflow.draw.gallery import cards_of_step, draw_primitives
+from gpuflow.draw.help import draw_help
+from gpuflow.tui.widgets.keybar import Hint, KeyBar
+from gpuflow.tui.widgets.sheet import Sheet
+
+if TYPE_CHECKING:
+    from gpuflow.tui.app import PlayerApp
+
+BEATS_PER_S = 1.25
+"""How fast the cards of the gallery go through their rounds."""
+
+
+class ReadingPage(Screen[None]):
+    """A Frame to scroll and a footer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.close_page", show=False),
+    ]
+    key = ""
+    """The key that opens and closes the page."""
+
+    @property
+    def player(self) -> PlayerApp:
+        """The app."""
+        return cast("PlayerApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Page and footer."""
+        yield Sheet(has_color=self.player.has_color)
+        yield KeyBar(self.hints)
+
+    def hints(self) -> list[Hint]:
+        """What can be pressed here."""
+        scene = self.player.scene
+        pairs = [("Esc", "back"), ("↑↓", "scroll"), *self.more_hints()]
+        pairs += [("T", "theme"), ("L", "language"), ("q", "quit")]
+        return [(key, scene.t(f"key.{name}")) for key, name in pairs]
+
+    def more_hints(self) -> list[tuple[str, str]]:
+        """(key, name of its word) of what only this page has."""
+        return []
+
+    def content(self, width: int) -> Frame:
+        """The page at a width."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Show it, ready to scroll."""
+        self.redraw()
+        self.query_one(Sheet).focus()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new size."""
+        self.call_after_refresh(self.rebuild)
+
+    async def rebuild(self) -> None:
+        """Everything that depends on size or language."""
+        await self.query_one(KeyBar).rebuild()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Show the page as it is now."""
+        if self.is_mounted and self.app.size.width:
+            # One column is left for the scroll bar.
+            frame = self.content(max(self.app.size.width - 1, 1))
+            self.query_one(Sheet).show(frame, self.player.look)
+
+
+class BasicsPage(ReadingPage):
+    """What inference is, in a page."""
+
+    def content(self, width: int) -> Frame:
+        """The basics."""
+        return draw_basics(self.player.scene, width)
+
+
+class HelpPage(ReadingPage):
+    """Keys, signs, how to read the picture."""
+
+    def content(self, width: int) -> Frame:
+        """The help."""
+        return draw_help(self.player.scene, width)
+
+
+class PrimitivesPage(ReadingPage):
+    """Ten cards that play on small numbers; space holds them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "play", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.beat = 0
+        self._timer: Timer | None = None
+
+    def more_hints(self) -> list[tuple[str, str]]:
+        """Space as well."""
+        return [("␣", "play")]
+
+    def content(self, width: int) -> Frame:
+        """The gallery at the present beat."""
+        scene = self.player.scene
+        current = cards_of_step(scene, self.player.step_index)
+        return draw_primitives(scene, width, current=current, beat=self.beat)
+
+    def on_mount(self) -> None:
+        """Let the cards play."""
+        self.action_play()
+
+    def action_play(self) -> None:
+        """Play or hold."""
+        if self._timer is None:
+            self._timer = self.set_interval(1 / BEATS_PER_S, self._next_beat)
+        else:
+            self._timer.stop()
+            self._timer = None
+
+    def _next_beat(self) -> None:
+        self.beat += 1
+        self.redraw()
+
+
+PAGES: dict[str, type[ReadingPage]] = {
+    "basics": BasicsPage,
+    "primitives": PrimitivesPage,
+    "help": HelpPage,
+}
+"""By the name that the keys use."""

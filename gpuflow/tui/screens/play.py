@@ -1,0 +1,214 @@
+"""The play screen: the Frame, the foldable table over its lower part, the footer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.timer import Timer
+
+from gpuflow.draw.keys import hints
+from gpuflow.draw.play import fits, page_count
+from gpuflow.draw.view import TABS
+from gpuflow.tui.compositor import CuttingCompositor
+from gpuflow.tui.tables import table_frame
+from gpuflow.tui.widgets.canvas import FrameCanvas
+from gpuflow.tui.widgets.keybar import KeyBar
+from gpuflow.tui.widgets.sheet import Sheet
+
+if TYPE_CHECKING:
+    from gpuflow.tui.app import PlayerApp
+
+LONGEST_TICK_S = 0.5
+"""A stalled terminal or a suspended process does not make the play leap."""
+STAGE_ROWS = 9
+"""Rows of the picture that an unfolded table leaves in sight."""
+
+
+class PlayScreen(Screen[None]):
+    """Shows the moment and lets time pass."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l", "step(1)", show=False),
+        Binding("left,h", "step(-1)", show=False),
+        Binding("space", "play", show=False),
+        Binding("plus,equals_sign", "speed(1)", show=False),
+        Binding("minus", "speed(-1)", show=False),
+        *(Binding(str(n), f"jump({n})", show=False) for n in range(1, 9)),
+        Binding("full_stop", "event(1)", show=False),
+        Binding("comma", "event(-1)", show=False),
+        Binding("tab", "next_text", show=False),
+        Binding("r", "restart", show=False),
+        Binding("t", "table", show=False),
+        Binding("escape", "fold", show=False),
+        Binding("up,k", "scroll_table(-1)", show=False),
+        Binding("down,j", "scroll_table(1)", show=False),
+        Binding("pageup", "scroll_table(-8)", show=False),
+        Binding("pagedown", "scroll_table(8)", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = CuttingCompositor()
+        self._timer: Timer | None = None
+        self._last_s = 0.0
+        self.tab = 0
+        self.page = 0
+        self.is_unfolded = False
+
+    @property
+    def player(self) -> PlayerApp:
+        """The app, which holds the playhead."""
+        return cast("PlayerApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Picture, table, footer."""
+        yield FrameCanvas(has_color=self.player.has_color)
+        yield Sheet(has_color=self.player.has_color, id="table")
+        yield KeyBar(lambda: hints(self.player.language))
+
+    # ------------------------------------------------------------ time
+
+    def on_mount(self) -> None:
+        """Start."""
+        self.redraw()
+        self.keep_time()
+
+    def on_screen_suspend(self) -> None:
+        """Nothing is played while another screen is on top."""
+        self._stop()
+
+    def on_screen_resume(self) -> None:
+        """Go on."""
+        self.redraw()
+        self.keep_time()
+
+    def keep_time(self) -> None:
+        """Have a timer while playing and none while paused."""
+        if not self.player.playhead.is_playing:
+            self._stop()
+        elif self._timer is None:
+            self._last_s = time.monotonic()
+            self._timer = self.set_interval(1 / self.player.fps, self._tick)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _tick(self) -> None:
+        now_s = time.monotonic()
+        elapsed_s, self._last_s = now_s - self._last_s, now_s
+        playhead = self.player.playhead
+        step = self.player.step_index
+        playhead.advance(min(elapsed_s, LONGEST_TICK_S))
+        if self.player.step_index != step:
+            self.page = 0
+        if not playhead.is_playing:
+            self.keep_time()
+        elif self.player.is_terminal_behind:
+            return
+        self.redraw()
+
+    # ------------------------------------------------------------ picture
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new size."""
+        self.call_after_refresh(self.rebuild)
+
+    async def rebuild(self) -> None:
+        """Everything that depends on size or language."""
+        bar = self.query_one(KeyBar)
+        bar.set_class(not fits(*self.app.size), "-hidden")
+        await bar.rebuild()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Show the moment."""
+        if not self.is_mounted or not self.app.size.width:
+            return
+        frame = self.player.frame(tab=self.tab, page=self.page)
+        self.query_one(FrameCanvas).show(frame, self.player.look)
+        if self.is_unfolded:
+            self._show_table()
+
+    def _show_table(self) -> None:
+        width, height = self.app.size
+        sheet = self.query_one("#table", Sheet)
+        # One column is left for the scroll bar.
+        frame = table_frame(self.player.requirements, self.player.language, max(width - 1, 1))
+        bar = self.query_one(KeyBar)
+        bar_rows = 0 if bar.has_class("-hidden") else max(bar.size.height, 1)
+        room = height - bar_rows - STAGE_ROWS
+        sheet.styles.height = max(min(frame.height + 1, room), 3)
+        sheet.styles.margin = (0, 0, bar_rows, 0)
+        sheet.show(frame, self.player.look)
+
+    # ------------------------------------------------------------ keys
+
+    def _moved(self) -> None:
+        self.page = 0
+        self.redraw()
+        self.keep_time()
+
+    def action_step(self, way: int) -> None:
+        """Next or previous step."""
+        self.player.go_step(self.player.step_index + way)
+        self._moved()
+
+    def action_jump(self, number: int) -> None:
+        """To a step by its number, from 1."""
+        self.player.go_step(number - 1)
+        self._moved()
+
+    def action_event(self, way: int) -> None:
+        """One event on or back, and pause."""
+        self.player.playhead.go_event(self.player.pace.events, way)
+        self._moved()
+
+    def action_restart(self) -> None:
+        """Play from the start."""
+        self.player.playhead.restart()
+        self._moved()
+
+    def action_play(self) -> None:
+        """Play or pause."""
+        self.player.playhead.toggle()
+        self.redraw()
+        self.keep_time()
+
+    def action_speed(self, steps: int) -> None:
+        """Faster or slower."""
+        self.player.playhead.change_speed(steps)
+        self.redraw()
+
+    def action_next_text(self) -> None:
+        """Next page of the text, then the next text."""
+        pages = page_count(self.player.view(tab=self.tab, page=self.page))
+        if self.page + 1 < pages:
+            self.page += 1
+        else:
+            self.tab, self.page = (self.tab + 1) % len(TABS), 0
+        self.redraw()
+
+    def action_table(self) -> None:
+        """Unfold or fold the table."""
+        self.is_unfolded = not self.is_unfolded
+        sheet = self.query_one("#table", Sheet)
+        sheet.display = self.is_unfolded
+        sheet.scroll_home(animate=False)
+        self.redraw()
+
+    def action_fold(self) -> None:
+        """Fold the table."""
+        if self.is_unfolded:
+            self.action_table()
+
+    def action_scroll_table(self, rows: int) -> None:
+        """Move the unfolded table."""
+        if self.is_unfolded:
+            self.query_one("#table", Sheet).scroll_relative(y=rows, animate=False)

@@ -1,0 +1,73 @@
+"""The requirement table as a Frame: the same rows that `gpuflow table` writes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.frame import Frame, Row, Run
+from gpuflow.engine.requirements import RequirementTable
+from gpuflow.exporters.grid import fits, grid_text
+from gpuflow.exporters.requirements import RULES, requirement_view
+from gpuflow.exporters.tables import Table
+from gpuflow.scenario.spec import Language
+from gpuflow.words import t
+
+_STACKED_WIDTH = 119
+"""A width at which figures stand under each other to fit."""
+_ROLES = {"head": "strong", "ok": "good", "tight": "warn", "short": "bad"}
+"""Roles of tables that have another name in a Frame."""
+_OPEN, _MIDDLE, _CLOSE = "\ue000", "\ue001", "\ue002"
+"""Private characters around a painted piece: role, then text."""
+_PAINTED = re.compile(f"{_OPEN}([^{_MIDDLE}]*){_MIDDLE}([^{_CLOSE}]*){_CLOSE}")
+
+
+def table_frame(table: RequirementTable, language: Language, width: int) -> Frame:
+    """The table and its conclusions at a width, as tall as they need to be."""
+    room = width - 2
+    main, conclusions = requirement_view(table, language, room)
+    tables = [main] if fits(main, room, folded=True) else _in_two(table, language)
+    parts = [grid_text(part, room, _paint) for part in (*tables, conclusions)]
+    lines = "\n\n".join(parts).split("\n")
+    rows = tuple(_row(line, width) for line in lines)
+    return Frame(width, len(rows), rows)
+
+
+def _in_two(table: RequirementTable, language: Language) -> list[Table]:
+    """The rule of thumb, and under it what was computed, for a page too narrow for both."""
+    main, _ = requirement_view(table, language, _STACKED_WIDTH)
+    n_rules = len(RULES)
+    rules = replace(
+        main,
+        columns=main.columns[:n_rules],
+        rows=tuple(row[:n_rules] for row in main.rows),
+        notes=(),
+    )
+    computed = replace(
+        main,
+        title=t("table.computed_heading", language),
+        intro=(),
+        columns=(main.columns[0], *main.columns[n_rules:]),
+        rows=tuple((row[0], *row[n_rules:]) for row in main.rows),
+    )
+    return [rules, computed]
+
+
+def _paint(text: str, role: str) -> str:
+    return f"{_OPEN}{_ROLES.get(role, role) or 'text'}{_MIDDLE}{text}{_CLOSE}"
+
+
+def _row(line: str, width: int) -> Row:
+    runs = [Run(" ", "text")]
+    place = 0
+    for found in _PAINTED.finditer(line):
+        if found.start() > place:
+            runs.append(Run(line[place : found.start()], "text"))
+        runs.append(Run(found[2], found[1]))
+        place = found.end()
+    if place < len(line):
+        runs.append(Run(line[place:], "text"))
+    used = sum(cell_width(run.text) for run in runs)
+    runs.append(Run(" " * max(width - used, 0), "text"))
+    return tuple(run for run in runs if run.text)

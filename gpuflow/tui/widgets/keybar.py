@@ -1,0 +1,55 @@
+"""The footer: every key with its word, in as many rows as the width asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.containers import HorizontalGroup
+from textual.widgets import Footer
+from textual.widgets._footer import FooterKey
+
+from gpuflow.draw.keys import pack, row_gap
+
+Hint = tuple[str, str]
+"""What to press, as written, and the word beside it."""
+
+_TEXTUAL_KEYS = {
+    "←→": "right",
+    "␣": "space",
+    "+-": "plus",
+    "1-8": "1",
+    ".,": "full_stop",
+    "⇥": "tab",
+    "r": "r",
+    "T": "T",
+    "?": "question_mark",
+    "↑↓": "down",
+    "Esc": "escape",
+}
+"""What a click on a hint presses; keys that are missing here are their own names."""
+
+
+class KeyBar(Footer):
+    """Textual's footer with rows instead of scrolling, so that no key is out of sight."""
+
+    def __init__(self, hints: Callable[[], Sequence[Hint]]) -> None:
+        super().__init__(show_command_palette=False, compact=True)
+        self.hints = hints
+
+    def compose(self) -> ComposeResult:
+        """One group a row, laid out as the Frame's own key rows are."""
+        width = self.app.size.width
+        for pairs in pack(self.hints(), width):
+            gap = row_gap(pairs, width)
+            keys = []
+            for key, word in pairs:
+                item = FooterKey(_TEXTUAL_KEYS.get(key, key), key, word, "")
+                item.compact = True
+                item.styles.margin = (0, gap, 0, 0)
+                keys.append(item)
+            yield HorizontalGroup(*keys, classes="keys")
+
+    async def rebuild(self) -> None:
+        """Compose again, after a change of language or width."""
+        await self.recompose()
