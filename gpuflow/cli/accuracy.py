@@ -26,7 +26,7 @@ def accuracy(output: Output, truth: TruthOption = None, rows: RowsOption = False
     from gpuflow.importers.truth import read_truth, shipped_truth
 
     found = read_truth(truth or shipped_truth())
-    judged = [Judged(row, prediction) for row in found.rows for prediction in predict(row)]
+    judged = [Judged(row, prediction) for row, prediction in predict(found.rows)]
     groups = groups_of(judged)
     if output.format == "json":
         output.document(

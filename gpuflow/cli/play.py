@@ -60,14 +60,14 @@ def play(
 
     scenario = scenario_of(request)
     timeline = simulate(scenario)
+    pace = Pace(timeline)
+    start_s = _moment(at, timeline, pace)
     if output.format == "json":
         from gpuflow.exporters.plain import step_records
 
         steps = step_records(timeline, output.language)
         output.document({"inputs": inputs_of(scenario), "steps": steps})
         return 0
-    pace = Pace(timeline)
-    start_s = _moment(at, timeline, pace)
     if print_:
         output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output))
         return 0

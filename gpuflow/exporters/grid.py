@@ -7,9 +7,10 @@ row. Nothing is ever cut.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 
-from gpuflow.cells import cell_width, pad
+from gpuflow.cells import cell_width
 from gpuflow.draw.wrap import wrap
 from gpuflow.exporters.tables import Cell, Column, Table, clean
 
@@ -171,7 +172,10 @@ def _row(
             if index:
                 line += f" {paint(_RULE, 'dim')} " if column.begins_group else " " * _GAP
             text = texts[height] if height < len(texts) else ""
-            line += paint(pad(text, widths[index], column.align), cell.role)
+            # Blanks stay outside the colour, so that those at the end of a line can go.
+            blanks = " " * (widths[index] - cell_width(text))
+            painted = paint(text, cell.role)
+            line += blanks + painted if column.align == "right" else painted + blanks
         lines.append(line)
     return lines
 
@@ -182,20 +186,29 @@ def _row(
 def _blocks(table: Table, width: int | None, paint: Paint) -> list[str]:
     """One short block a row: its name, then a line for each value."""
     labels = max(cell_width(column.title) for column in table.columns)
+    if width is not None:
+        labels = min(labels, width // 3)
+    naming = [i for i, column in enumerate(table.columns) if column.marks_row] or [0]
     lines: list[str] = []
     for number, row in enumerate(table.rows):
         if number:
             lines.append("")
-        pairs = list(zip(table.columns, row, strict=True))
-        named = [cell for column, cell in pairs if column.marks_row] or [row[0]]
+        named = [row[index] for index in naming]
         name = " · ".join(cell.text.replace("\n", " ") for cell in named)
         lines += [paint(line, named[0].role or "head") for line in _folded(name, width)]
-        for column, cell in pairs:
-            if cell in named or not cell.text:
-                continue
-            room = None if width is None else max(width - labels - 4, 12)
-            texts = [line for part in cell.text.split("\n") for line in _folded(part, room)]
-            for index, text in enumerate(texts):
-                label = pad(column.title if index == 0 else "", labels)
-                lines.append(f"  {paint(label, 'dim')}  {paint(text, cell.role)}")
+        for index, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
+            if index not in naming and cell.text:
+                lines += _entry(column, cell, labels, width, paint)
     return lines
+
+
+def _entry(
+    column: Column, cell: Cell, labels: int, width: int | None, paint: Paint
+) -> Iterator[str]:
+    """A value beside its label; both may take several lines."""
+    room = None if width is None else max(width - labels - 4, 1)
+    titles = wrap(column.title, labels)
+    texts = [line for part in cell.text.split("\n") for line in _folded(part, room)]
+    for title, text in zip_longest(titles, texts, fillvalue=""):
+        label = paint(title, "dim") + " " * (labels - cell_width(title))
+        yield f"  {label}  {paint(text, cell.role)}".rstrip()
