@@ -67,18 +67,39 @@ def charge(
         ValueError: `gpus` does not fit the schedule or the fabric, or the schedule needs a switch
             and a group is not behind one.
     """
+    members = _members(schedule, fabric, gpus)
+    return charge_rounds(schedule.rounds(), fabric, members, itemsize, latency_s)
+
+
+def round_loads(
+    schedule: Schedule, fabric: Fabric, gpus: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """What `charge` makes of each round by itself: starts (s), shape (K,), and elements by link.
+
+    Raises:
+        ValueError: As `charge`.
+    """
+    members = _members(schedule, fabric, gpus)
+    starts: list[FloatArray] = [np.zeros(0)]
+    loads: list[FloatArray] = [np.zeros((0, fabric.n_links))]
+    for one in schedule.rounds():
+        pairs = _Pairs(one.source, one.destination, fabric, members, None)
+        counts = one.count.astype(np.float64)
+        starts.append(pairs.starts(counts[np.newaxis]))
+        load = np.bincount(pairs.links, weights=counts[pairs.users], minlength=fabric.n_links)
+        loads.append(load[np.newaxis].astype(np.float64, copy=False))
+    return np.concatenate(starts), np.concatenate(loads)
+
+
+def _members(schedule: Schedule, fabric: Fabric, gpus: ArrayLike) -> IntArray:
+    """GPUs of each group, shape (groups, R); with the switch of their node, where one is needed."""
     members = np.atleast_2d(np.asarray(gpus, dtype=np.int64))
     if members.shape[1] != schedule.n_ranks:
         raise ValueError(f"{schedule.n_ranks} ranks need as many GPUs, got {members.shape[1]}")
     if members.size and (members.min() < 0 or members.max() >= fabric.n_gpus):
         raise ValueError(f"GPU numbers are 0..{fabric.n_gpus - 1}")
-    if schedule.n_switches:
-        members = _with_switch(members, fabric)
-    return charge_rounds(schedule.rounds(), fabric, members, itemsize, latency_s)
-
-
-def _with_switch(members: IntArray, fabric: Fabric) -> IntArray:
-    """Groups with the switch of their node as their last member."""
+    if not schedule.n_switches:
+        return members
     nodes = fabric.node(members)
     if not fabric.inside.has_switches or (nodes != nodes[:, :1]).any():
         raise ValueError("a switch that adds needs all GPUs of a group behind it")
@@ -191,9 +212,9 @@ class _Pairs:
         counts = self.block[: self.n_pending]
         self.n_pending = 0
         self.totals += counts.sum(axis=0)
-        return self._starts(counts), self._slowest(counts)
+        return self.starts(counts), self._slowest(counts)
 
-    def _starts(self, counts: FloatArray) -> FloatArray:
+    def starts(self, counts: FloatArray) -> FloatArray:
         """The slowest start among the transfers that move anything."""
         if counts.size and counts.min() > 0:
             return np.full(len(counts), self.start.max())

@@ -11,6 +11,7 @@ ring over all GPUs of a node is charged exactly the measured rate. The cost of s
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -39,9 +40,9 @@ class Wiring(Protocol):
         """Link numbers, shape (T, hops), for pairs of different GPUs of this tier."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fabric:
-    """Every vertex and link of the machines in use."""
+    """Every vertex and link of the machines in use; equal machines share one object."""
 
     n_gpus: int
     gpus_per_node: int
@@ -121,15 +122,20 @@ def build_fabric(cluster: ClusterSpec, n_gpus: int, rate: Rate = "bus") -> Fabri
     """
     if n_gpus < 1:
         raise ValueError(f"a fabric needs at least one GPU, got {n_gpus}")
+    return _wired(cluster.scale_up, cluster.scale_out, cluster.gpus_per_node, n_gpus, rate)
+
+
+@lru_cache(maxsize=32)
+def _wired(
+    scale_up: FabricSpec, scale_out: FabricSpec, per_node: int, n_gpus: int, rate: Rate
+) -> Fabric:
     parts = _Parts()
     gpus = parts.vertices("gpu", n_gpus)
-    node_of = gpus // cluster.gpus_per_node
-    inside = _inside(parts, gpus, node_of, cluster, rate)
-    crosses = n_gpus > cluster.gpus_per_node
-    between = _fat_tree(parts, gpus, cluster.scale_out, rate) if crosses else None
+    inside = _inside(parts, gpus, scale_up, per_node, rate)
+    between = _fat_tree(parts, gpus, scale_out, rate) if n_gpus > per_node else None
     return Fabric(
         n_gpus=n_gpus,
-        gpus_per_node=cluster.gpus_per_node,
+        gpus_per_node=per_node,
         vertices=tuple(parts.names),
         link_source=np.concatenate(parts.sources),
         link_destination=np.concatenate(parts.destinations),
@@ -234,10 +240,8 @@ class BridgeWiring:
         )
 
 
-def _inside(
-    parts: _Parts, gpus: IntArray, node_of: IntArray, cluster: ClusterSpec, rate: Rate
-) -> Wiring:
-    fabric = cluster.scale_up
+def _inside(parts: _Parts, gpus: IntArray, fabric: FabricSpec, per_node: int, rate: Rate) -> Wiring:
+    node_of = gpus // per_node
     n_nodes = int(node_of[-1]) + 1
     latency = fabric.step_latency_s
     if fabric.topology == "switch":
@@ -249,36 +253,34 @@ def _inside(
             from_switch=np.append(parts.links(switches, gpus, port), no_link),
         )
     if fabric.topology == "mesh":
-        return _mesh(parts, gpus, node_of, cluster, rate)
+        return _mesh(parts, gpus, fabric, per_node, rate)
     if fabric.topology == "pcie":
         bridges, hosts = parts.vertices("bridge", n_nodes), parts.vertices("host", n_nodes)
         port = fabric.hop_bandwidth_bytes_per_s
-        shared = fabric.bus_bandwidth_bytes_per_s * cluster.gpus_per_node
+        shared = fabric.bus_bandwidth_bytes_per_s * per_node
         return BridgeWiring(
             to_bridge=parts.links(gpus, bridges[node_of], port, latency),
             to_host=parts.links(bridges, hosts, shared),
             from_host=parts.links(hosts, bridges, shared),
             from_bridge=parts.links(bridges[node_of], gpus, port),
-            gpus_per_node=cluster.gpus_per_node,
+            gpus_per_node=per_node,
         )
     raise ValueError(f"{fabric.name}: topology {fabric.topology!r} does not join GPUs of a node")
 
 
-def _mesh(
-    parts: _Parts, gpus: IntArray, node_of: IntArray, cluster: ClusterSpec, rate: Rate
-) -> Wiring:
-    fabric = cluster.scale_up
+def _mesh(parts: _Parts, gpus: IntArray, fabric: FabricSpec, per_node: int, rate: Rate) -> Wiring:
+    node_of = gpus // per_node
     others = np.bincount(node_of)[node_of] - 1  # (G,) a last node may be filled in part
     source = np.repeat(gpus, others)
     place = np.arange(len(source)) - np.repeat(np.cumsum(others) - others, others)
-    first_of_node = node_of[source] * cluster.gpus_per_node
+    first_of_node = node_of[source] * per_node
     # A GPU's links go to the others of its node in order, leaving itself out.
     destination = first_of_node + place + (first_of_node + place >= source)
-    share = fabric.bus_bandwidth_bytes_per_s / max(cluster.gpus_per_node - 1, 1)
+    share = fabric.bus_bandwidth_bytes_per_s / max(per_node - 1, 1)
     capacity = fabric.hop_bandwidth_bytes_per_s if rate == "hop" else share
     links = parts.links(source, destination, capacity, fabric.step_latency_s)
     first_link = np.cumsum(others) - others + (links[0] if len(links) else 0)
-    return MeshWiring(first_link, cluster.gpus_per_node)
+    return MeshWiring(first_link, per_node)
 
 
 def _reached(fabric: FabricSpec, rate: Rate) -> float:

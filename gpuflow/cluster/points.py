@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpuflow.cluster.charge import charge
+from gpuflow.cluster.charge import charge, round_loads
 from gpuflow.cluster.fabric import Fabric, build_fabric
 from gpuflow.collectives.algorithms import (
     ALGORITHMS,
@@ -24,6 +25,7 @@ from gpuflow.collectives.algorithms import (
     needs_switch,
 )
 from gpuflow.collectives.oracle import bus_factor
+from gpuflow.collectives.schedule import IntArray
 from gpuflow.scenario.spec import ClusterSpec
 
 FloatArray = NDArray[np.float64]
@@ -120,16 +122,48 @@ def cost_line(
     )
 
 
+@lru_cache(maxsize=4096)
 def cost_lines(
-    collective: str, algorithm: str, fabric: Fabric, gpus: ArrayLike
+    collective: str, algorithm: str, fabric: Fabric, n_ranks: int
 ) -> tuple[CostLine, ...]:
-    """The line of an algorithm, or one for each of `PIPELINE_CHUNKS`; the least time holds.
+    """The line of an algorithm on the first GPUs, or one for each of `PIPELINE_CHUNKS`.
+
+    The least time of all lines holds at any size.
 
     Raises:
         ValueError: As `build` and `charge`.
     """
-    chunks = PIPELINE_CHUNKS if is_pipelined(collective, algorithm) else (1,)
-    return tuple(cost_line(collective, algorithm, fabric, gpus, m) for m in chunks)
+    gpus = np.arange(n_ranks)
+    if is_pipelined(collective, algorithm) and n_ranks > 1:
+        return _pipeline_lines(collective, algorithm, fabric, gpus)
+    return (cost_line(collective, algorithm, fabric, gpus),)
+
+
+def _pipeline_lines(
+    collective: str, algorithm: str, fabric: Fabric, gpus: IntArray
+) -> tuple[CostLine, ...]:
+    """Lines for all chunk counts from one pass of a single chunk.
+
+    With m chunks round t does for chunk t - s what round s does for a single chunk, for every s
+    in t - m + 1 .. t: loads of a round are sums, and starts maxima, over such windows of rounds.
+    """
+    n_elements = 2 * len(gpus)
+    alone = build(collective, algorithm, len(gpus), n_elements, n_chunks=1)
+    starts, loads = round_loads(alone, fabric, gpus)
+    used = loads.any(axis=0)
+    seconds = loads[:, used] * fabric.seconds_per_byte[used] / n_elements
+    before = np.concatenate([np.zeros((1, seconds.shape[1])), np.cumsum(seconds, axis=0)])
+    depth = len(starts)
+    lines = []
+    for m in PIPELINE_CHUNKS:
+        first = np.maximum(np.arange(depth + m - 1) - m + 1, 0)
+        last = np.minimum(np.arange(depth + m - 1), depth - 1)
+        windows = before[last + 1] - before[first]
+        start = sum(float(starts[a : b + 1].max()) for a, b in zip(first, last, strict=True))
+        lines.append(
+            CostLine(latency_s=start, seconds_per_byte=float(windows.max(axis=1).sum()) / m)
+        )
+    return tuple(lines)
 
 
 def collective_points(
@@ -162,7 +196,7 @@ def collective_points(
         raise ValueError(f"no algorithm of {collective!r} to compare")
     fabric = build_fabric(cluster, n_ranks, "hop" if collective == "send_recv" else "bus")
     times = np.stack(
-        [_best_times(collective, name, fabric, np.arange(n_ranks), sizes) for name in names]
+        [_best_times(collective, name, fabric, n_ranks, sizes) for name in names]
     )  # (algorithms, sizes)
     best = times.argmin(axis=0).tolist()
     factor = bus_factor(collective, n_ranks)
@@ -179,7 +213,7 @@ def collective_points(
 
 
 def _best_times(
-    collective: str, algorithm: str, fabric: Fabric, gpus: ArrayLike, sizes: Sequence[int]
+    collective: str, algorithm: str, fabric: Fabric, n_ranks: int, sizes: Sequence[int]
 ) -> FloatArray:
-    lines = cost_lines(collective, algorithm, fabric, gpus)
+    lines = cost_lines(collective, algorithm, fabric, n_ranks)
     return np.asarray(np.min([line.time_s(sizes) for line in lines], axis=0))

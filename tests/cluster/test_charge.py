@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from gpuflow.cluster.charge import charge
 from gpuflow.cluster.fabric import build_fabric
-from gpuflow.cluster.points import collective_points, cost_line, runnable
-from gpuflow.collectives.algorithms import ALGORITHMS, build, needs_switch
+from gpuflow.cluster.points import (
+    PIPELINE_CHUNKS,
+    collective_points,
+    cost_line,
+    cost_lines,
+    runnable,
+)
+from gpuflow.collectives.algorithms import ALGORITHMS, build, is_pipelined, needs_switch
 from gpuflow.collectives.oracle import bytes_sent, closed_form
 from gpuflow.collectives.places import ROOTED
 from gpuflow.scenario.spec import ClusterSpec, DeviceSpec, FabricSpec
@@ -242,6 +248,22 @@ def test_a_line_agrees_with_the_charge_where_sizes_divide(collective):
             schedule = build(collective, algorithm, 6, n_elements, ranks_per_node=3, n_chunks=2)
             cost = charge(schedule, fabric, np.arange(6), 2)
             assert line.time_s(2 * n_elements) == pytest.approx(cost.time_s)
+
+
+@pytest.mark.parametrize("n_ranks", [2, 5, 6, 12])
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [(c, a) for c in ALGORITHMS for a in ALGORITHMS[c] if is_pipelined(c, a)],
+)
+def test_lines_of_a_pipeline_are_those_of_each_chunk_count(collective, algorithm, n_ranks):
+    per_node = 12 if needs_switch(collective, algorithm) else 4
+    fabric = build_fabric(cluster("switch", per_node), n_ranks)
+    lines = cost_lines(collective, algorithm, fabric, n_ranks)
+    assert len(lines) == len(PIPELINE_CHUNKS)
+    for line, n_chunks in zip(lines, PIPELINE_CHUNKS, strict=True):
+        charged = cost_line(collective, algorithm, fabric, np.arange(n_ranks), n_chunks)
+        assert line.latency_s == pytest.approx(charged.latency_s)
+        assert line.seconds_per_byte == pytest.approx(charged.seconds_per_byte)
 
 
 def test_points_name_the_quickest_at_each_size():
