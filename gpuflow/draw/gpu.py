@@ -125,7 +125,9 @@ class GpuPainter:
             4: ("state", "doing", "kv", "kv_text"),
             5: ("state", "doing", "layers", "kv", "kv_text"),
             6: ("stage", "state", "doing", "layers", "kv", "kv_text"),
-        }.get(rows, ("stage", "state", "doing", "layers", "", "kv", "kv_text"))
+            7: ("stage", "state", "doing", "layers", "", "kv", "kv_text"),
+            8: ("stage", "", "state", "doing", "layers", "", "kv", "kv_text"),
+        }.get(rows, ("stage", "", "state", "doing", "", "layers", "", "kv", "kv_text"))
 
     def _name(self, rect: Rect, gpu: GpuState) -> None:
         forms = self.names(gpu)

@@ -109,11 +109,15 @@ def _narrow(view: PlayView, rows: int, header: int, keys: int) -> Layout:
 def _wide(view: PlayView, rows: int, header: int, keys: int) -> Layout:
     stages = view.scene.timeline.scenario.parallel.pp
     lanes = min(stages, 4) + 1
-    panel = 7 if rows < 50 else 9
-    bottom = panel + lanes + 2
+    bottom = 7 + lanes + 2
     height = rows - header - bottom
     right = min(max(view.width * 37 // 100, 42), 84)
     stage = Rect(1, header, view.width - right - 3, height)
+    # What the stage leaves over goes to the panels under it, until they have room for all.
+    spare = height - plan_stage(stage, stage_spec(view.scene)).height
+    height -= min(max(spare, 0), 7)
+    bottom = rows - header - height
+    stage = stage._replace(height=height)
     texts = Rect(stage.right + 1, header, right, height)
     return Layout(header, stage, texts, True, Rect(1, stage.bottom, view.width - 2, bottom), keys)
 

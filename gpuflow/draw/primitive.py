@@ -10,6 +10,7 @@ from gpuflow.draw.gpu import GpuPainter
 from gpuflow.draw.links import flow_role, span_labels
 from gpuflow.draw.moves import Held, number_width, replay_of
 from gpuflow.draw.view import PlayView
+from gpuflow.draw.wrap import wrap
 from gpuflow.engine.state import Replay, ReplayRow
 from gpuflow.engine.timeline import Span
 
@@ -171,58 +172,81 @@ def _panel_words(canvas: Canvas, view: PlayView, span: Span, inner: Rect) -> Non
 
 def _table(canvas: Canvas, view: PlayView, replay: Replay, area: Rect) -> None:
     """One row a rank: before » now » after; several ranks beside each other where rows lack."""
-    digits = number_width(replay)
-    painter = GpuPainter(canvas, view, {}, digits)
-    name_width = len(f"GPU{max(row.rank for row in replay.now)}") + 1
-    vector = len(replay.now[0].values) * (digits + 1) + 1
-    full = name_width + 3 * vector + 2 * 3 + 2
-    rows: Sequence[tuple[ReplayRow, ReplayRow, ReplayRow]] = list(
-        zip(replay.before, replay.now, replay.after, strict=True)
-    )
-    if area.height > len(rows):
-        _heading(canvas, view, area, name_width, vector)
+    painter = GpuPainter(canvas, view, {}, number_width(replay))
+    columns = _columns(view, replay, with_heading=area.height > len(replay.now))
+    if area.height > len(replay.now):
+        x = area.x
+        for word, width in zip(("", *_headings(view)), columns, strict=True):
+            canvas.put(x, area.y, word, "dim", width=width)
+            x += width
         area = Rect(area.x, area.y + 1, area.width, area.height - 1)
     room = max(area.height, 0)
-    columns = -(-len(rows) // room) if room else 0
-    if not room or full * columns > area.width:
-        _short_table(canvas, painter, rows, area, name_width)
+    beside = -(-len(replay.now) // room) if room else 0
+    if not room or sum(columns) * beside > area.width:
+        _short_table(canvas, painter, replay, area)
         return
-    for i, (before, now, after) in enumerate(rows):
-        x = area.x + (i // room) * (full + 2)
-        y = area.y + i % room
-        x = canvas.put(x, y, f"GPU{now.rank}".ljust(name_width), "strong")
-        x = canvas.put(x, y, vector_text(before, digits), "number")
-        x = canvas.put(x, y, " » ", "dim")
-        painter.numbers(Rect(x, y, vector + 2, 1), Held(before, now, after))
-        x = canvas.put(x + vector, y, "   » ", "dim")
-        canvas.put(x, y, vector_text(after, digits), "good")
+    for i, held in enumerate(_held(replay)):
+        x, y = area.x + (i // room) * sum(columns), area.y + i % room
+        _table_row(canvas, painter, held, x, y, columns)
+    below = area.y + min(len(replay.now), room) + 1
+    if below < area.bottom:
+        _transfers(canvas, view, replay, Rect(area.x, below, area.width, area.bottom - below))
 
 
-def _heading(canvas: Canvas, view: PlayView, area: Rect, name_width: int, vector: int) -> None:
-    """The words before, now and after above their columns."""
-    x = area.x + name_width
-    for word in ("primitives.before", "ui.primitive.now", "primitives.after"):
-        canvas.put(x, area.y, view.scene.word(word), "dim", width=vector + 4)
-        x += vector + (3 if word == "primitives.before" else 5)
+def _held(replay: Replay) -> list[Held]:
+    return [Held(*rows) for rows in zip(replay.before, replay.now, replay.after, strict=True)]
 
 
-def _short_table(
-    canvas: Canvas,
-    painter: GpuPainter,
-    rows: Sequence[tuple[ReplayRow, ReplayRow, ReplayRow]],
-    area: Rect,
-    name_width: int,
+def _headings(view: PlayView) -> tuple[str, str, str]:
+    scene = view.scene
+    before, after = scene.word("primitives.before"), scene.word("primitives.after")
+    return before, scene.t("primitive.now"), after
+
+
+def _columns(view: PlayView, replay: Replay, *, with_heading: bool) -> tuple[int, ...]:
+    """Cells of name, before, now and after, each with the gap behind it."""
+    name = len(f"GPU{max(row.rank for row in replay.now)}") + 1
+    vector = len(replay.now[0].values) * (number_width(replay) + 1) + 1
+    words = _headings(view) if with_heading else ("", "", "")
+    before, now, after = (max(vector, cell_width(word)) for word in words)
+    # Behind the second vector there is room for its check mark.
+    return name, before + 3, max(vector + 2, now) + 3, after + 2
+
+
+def _table_row(
+    canvas: Canvas, painter: GpuPainter, held: Held, x: int, y: int, columns: Sequence[int]
 ) -> None:
+    name, before, now, _ = columns
+    canvas.put(x, y, f"GPU{held.now.rank}", "strong")
+    x += name
+    canvas.put(x, y, vector_text(held.before, painter.digits), "number")
+    canvas.put(x + before - 2, y, "»", "dim")
+    x += before
+    painter.numbers(Rect(x, y, now, 1), held)
+    canvas.put(x + now - 2, y, "»", "dim")
+    canvas.put(x + now, y, vector_text(held.after, painter.digits), "good")
+
+
+def _transfers(canvas: Canvas, view: PlayView, replay: Replay, area: Rect) -> None:
+    """Who sends to whom in the round under way."""
+    pairs = "  ".join(f"GPU{a} » GPU{b}" for a, b in replay.transfers)
+    if pairs:
+        label = view.scene.t("primitive.sends", round=replay.round + 1)
+        for y, line in enumerate(wrap(f"{label} {pairs}", area.width)[: area.height], area.y):
+            canvas.put(area.x, y, line, flow_role(view.state.span), width=area.width)
+
+
+def _short_table(canvas: Canvas, painter: GpuPainter, replay: Replay, area: Rect) -> None:
     """Only what each rank holds now, one sign a number where numbers do not fit."""
     if area.height <= 0:
         return
-    columns = -(-len(rows) // area.height)
-    width = area.width // columns
-    for i, (before, now, after) in enumerate(rows):
-        x = area.x + (i // area.height) * width
-        y = area.y + i % area.height
-        name = f"GPU{now.rank}".ljust(name_width)
-        if cell_width(name) + 3 > width:
-            name = ""
-        end = canvas.put(x, y, name, "strong")
-        painter.numbers(Rect(end, y, x + width - 1 - end, 1), Held(before, now, after))
+    beside = -(-len(replay.now) // area.height)
+    width = area.width // beside
+    name_width = len(f"GPU{max(row.rank for row in replay.now)}") + 1
+    for i, held in enumerate(_held(replay)):
+        x, y = area.x + (i // area.height) * width, area.y + i % area.height
+        end = x
+        if name_width + 3 <= width:
+            canvas.put(x, y, f"GPU{held.now.rank}", "strong")
+            end = x + name_width
+        painter.numbers(Rect(end, y, x + width - 1 - end, 1), held)

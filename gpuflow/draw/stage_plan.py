@@ -1,7 +1,7 @@
 """Where everything of the stage stands: how richly its GPUs can be drawn in a given area.
 
 Top to bottom is the pipeline, left to right the tensor split. The richest form that fits is taken:
-boxes (a border and up to seven rows each), chips (one cell run a GPU), tiles (one row a stage that
+boxes (a border and up to nine rows each), chips (one cell run a GPU), tiles (one row a stage that
 counts its GPUs), and lines without frames, of which only those around the stage at work are shown
 when there are more than rows.
 """
@@ -17,11 +17,13 @@ from gpuflow.draw.canvas import Rect
 Form = Literal["boxes", "chips", "tiles", "lines"]
 Wiring = Literal["none", "pair", "rail", "full_mesh"]
 
-MAX_INNER_ROWS = 7
+MAX_INNER_ROWS = 9
+ROOMY_INNER_ROWS, ROOMY_PIPE_GAP = 7, 3
+"""Rows of a box that says everything, and rows between stages that show a pulse on its way."""
 MIN_BOX = 7
 """Narrowest box: a border and five cells, `⇄7/16`."""
 MAX_BOX = 46
-MAX_PIPE_GAP = 3
+MAX_PIPE_GAP = 7
 CROSS_ROWS = 3
 """Fewest rows between the two rows of a full mesh of four, for its crossing lines."""
 
@@ -116,6 +118,10 @@ def _box_plan(area: Rect, spec: StageSpec, *, per_row: int) -> StagePlan | None:
     if inner < 2:
         return None
     inner = min(inner, MAX_INNER_ROWS)
+    if pipes and inner > ROOMY_INNER_ROWS:
+        # Beyond that, rows do more good between the stages.
+        spare = area.height - spec.stages * fixed - pipes * ROOMY_PIPE_GAP
+        inner = max(min(inner, spare // (spec.stages * rows)), ROOMY_INNER_ROWS)
     if is_cross and area.height - fixed - rows * inner >= 2:
         fixed, cross = fixed + 2, cross + 2
     stage_height = fixed + rows * inner

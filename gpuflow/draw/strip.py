@@ -11,6 +11,8 @@ from gpuflow.engine.timeline import Span
 DONE, AHEAD, HEAD = "━", "╌", "▶"
 LAYERS_SHOWN = 3
 """Layers of a window of the lanes."""
+NEIGHBOURS = 4
+"""Spans on each side that the lanes show around one that is of no layer."""
 LANE_SIGNS = {"compute": "▇", "host": "◆", "rest": "·"}
 CLASS_SIGNS = {"tp": "═", "pp": "━", "ep": "╌", "host": "•"}
 
@@ -55,9 +57,9 @@ def window(view: PlayView) -> tuple[int, int, float, float]:
         ]
         first, last = near[0].index, near[-1].index + 1
     elif spans:
-        near = [s for s in spans if not s.layer and s.kind != "fold"]
-        if span is not None:
-            near = [s for s in near if abs(s.index - span.index) <= 3] or [span]
+        here = spans[0].index if span is None else span.index
+        around = timeline.spans[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
+        near = [s for s in around if s.kind != "fold"]
         first, last = near[0].index, near[-1].index + 1
     if first >= last:
         return first, first, step.start_s, step.end_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -181,7 +181,7 @@ class PlayerApp(App[None]):
 
     def action_command_palette(self) -> None:
         """Search all commands, with the hint in the language at hand."""
-        if self.use_command_palette and not CommandPalette.is_open(self):
+        if self.use_command_palette and not CommandPalette.is_open(cast("App[object]", self)):
             placeholder = self.scene.t("palette.placeholder")
             self.push_screen(CommandPalette(placeholder=placeholder, id="--command-palette"))
 
