@@ -45,7 +45,7 @@ def build_program() -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    app.callback()(as_command(_program))
+    app.callback(invoke_without_command=True)(as_command(_program))
     for name, function in VERBS.items():
         app.command(name, cls=VerbCommand)(as_command(function))
     return typer.main.get_command(app)

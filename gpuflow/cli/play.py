@@ -79,9 +79,13 @@ def play(
         output.write(steps_text(timeline, output.language, output.width))
         return 0
     # 0.4 s of widgets that only a live player needs
-    from gpuflow.tui.app import run_player
+    from gpuflow.tui.player import run_player
 
-    return run_player(timeline, language=output.language, start_s=start_s)
+    return run_player(
+        timeline,
+        language=output.language,
+        start_s=start_s,
+    )
 
 
 def _moment(at: str | None, timeline: Timeline, pace: Pace) -> float:

@@ -107,9 +107,11 @@ class VerbCommand(TyperCommand):
             )
         return rest
 
-    def format_help(self, context: Any, formatter: Any) -> None:
-        """Write the help page in the user's language."""
-        formatter.write(_verb_page(self, context.obj.language, _width(context.obj)))
+    def get_help(self, context: Any) -> str:
+        """Write the help page in the user's language, and leave."""
+        context.obj.write(_verb_page(self, context.obj.language, _width(context.obj)))
+        # The parser would print what is returned here, and escape what the stream's encoding lacks.
+        raise typer.Exit
 
 
 class VerbGroup(TyperGroup):
@@ -126,9 +128,10 @@ class VerbGroup(TyperGroup):
             raise InputError([_unknown_verb(arguments[0], list(self.commands))])
         return super().resolve_command(context, arguments)
 
-    def format_help(self, context: Any, formatter: Any) -> None:
-        """Write the help page in the user's language."""
-        formatter.write(_program_page(self, context.obj.language, _width(context.obj)))
+    def get_help(self, context: Any) -> str:
+        """Write the first help page in the user's language, and leave."""
+        context.obj.write(_program_page(self, context.obj.language, _width(context.obj)))
+        raise typer.Exit
 
 
 def _unknown_verb(found: str, verbs: list[str]) -> Problem:
@@ -154,14 +157,14 @@ def _program_page(group: Any, language: Language, width: int) -> str:
         lines += _entry(name, words.t(f"verb.{name}.short", language), width)
     lines += ["", words.t("help.options", language), *_options(group, language, width), ""]
     lines += wrap(words.t("help.more", language), width)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _verb_page(command: Any, language: Language, width: int) -> str:
     arguments = [item for item in command.params if item.param_type_name == "argument"]
     usage = " ".join(["gpuflow", command.name, *(item.metavar for item in arguments), "[OPTIONS]"])
     lines = [*wrap(words.t(f"verb.{command.name}.long", language), width), ""]
-    lines += [words.t("help.usage", language, usage=usage), ""]
+    lines += [*wrap(words.t("help.usage", language, usage=usage), width), ""]
     if arguments:
         lines += [words.t("help.arguments", language)]
         for item in arguments:
@@ -170,7 +173,7 @@ def _verb_page(command: Any, language: Language, width: int) -> str:
     lines += [words.t("help.options", language), *_options(command, language, width)]
     examples = words.t(f"verb.{command.name}.examples", language).splitlines()
     lines += ["", words.t("help.examples", language), *(f"  {example}" for example in examples)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _options(command: Any, language: Language, width: int) -> list[str]:
@@ -185,6 +188,7 @@ def _options(command: Any, language: Language, width: int) -> list[str]:
 
 def _text(verb: str, name: str, language: Language) -> str:
     """A verb may say about an option more than all verbs say."""
+    name = name.rstrip("_")
     special = f"option.{verb}.{name}"
     return words.t(special if words.has(special, language) else f"option.{name}", language)
 
