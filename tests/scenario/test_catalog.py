@@ -15,7 +15,7 @@ def test_every_entry_builds_and_names_its_source() -> None:
         *map(catalog.profile, catalog.profile_names()),
     ]
     assert all(spec.source for spec in specs)
-    assert len(specs) == 10 + 9 + 13 + 1
+    assert len(specs) == 10 + 9 + 15 + 1
 
 
 @pytest.mark.parametrize(
