@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpuflow.collectives.chunks import chunk_edges, joined, make_round, nested_edges
+from gpuflow.collectives import routed
+from gpuflow.collectives.chunks import chunk_edges, make_round, nested_edges
 from gpuflow.collectives.schedule import IntArray, Round
 
 
@@ -119,51 +120,9 @@ def node_limited_all_to_all(n_ranks: int, n_elements: int, ranks_per_node: int) 
     instead of n - 1. This is DeepEP's route for mixture-of-experts dispatch.
     """
     if n_ranks < 2:
-        return
-    levels = _Levels(n_ranks, ranks_per_node)
-    n, g, k = levels.n, levels.g, levels.k
-    edges = chunk_edges(n_elements, n)
-    sizes = np.diff(edges)
-    node_edges = edges[::g]  # (k + 1,) where the chunks for each node begin and end
-    node_sizes = np.diff(node_edges)
-    slots = n_elements + n * int(sizes[0])
-
-    # What peer p has for node i goes to the peer of its place there, who keeps it by p's node.
-    whence, node = np.repeat(levels.peers, k), np.tile(np.arange(k), n)
-    leaves = node != levels.node[whence]
-    whence, node = whence[leaves], node[leaves]
-    if len(node):
-        yield make_round(
-            whence,
-            node * g + levels.place[whence],
-            node_edges[node],
-            slots + levels.node[whence] * node_sizes[node],
-            node_sizes[node],
-            add=False,
-        )
-
-    # Peer q now holds, for each node i, what place(q) of i had for every peer of q's node.
-    holder = np.repeat(levels.peers, k * g)
-    origin_node = np.tile(np.repeat(np.arange(k), g), n)
-    target = levels.node[holder] * g + np.tile(np.arange(g), n * k)
-    origin = origin_node * g + levels.place[holder]
-    in_transit = (
-        slots
-        + origin_node * node_sizes[levels.node[holder]]
-        + edges[target]
-        - node_edges[levels.node[holder]]
-    )
-    is_own = origin == holder
-    yield joined(
-        make_round(
-            holder,
-            target,
-            np.where(is_own, edges[target], in_transit),
-            n_elements + origin * sizes[target],
-            sizes[target],
-            add=False,
-        )
-    )
+        return iter(())
+    sizes = np.diff(chunk_edges(n_elements, n_ranks))
+    return routed.node_limited_rounds(np.tile(sizes, (n_ranks, 1)), ranks_per_node)
 
 
 def node_limited_buffer_elements(n_ranks: int, n_elements: int) -> int:

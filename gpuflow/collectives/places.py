@@ -6,12 +6,10 @@ elements of input. Chunk r of N elements is cut by the rule of `gpuflow.collecti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gpuflow.collectives.chunks import chunk_edges
-from gpuflow.collectives.schedule import BoolArray, IntArray
+from gpuflow.collectives.schedule import Places, Schedule
 
 COLLECTIVES = (
     "all_reduce",
@@ -26,19 +24,6 @@ COLLECTIVES = (
 )
 ROOTED = frozenset({"broadcast", "reduce", "scatter", "gather", "send_recv"})
 """Collectives in which one peer, the root, has a part of its own (send_recv: the sender)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Element offsets and counts by peer; every array has shape (R,)."""
-
-    input_offset: IntArray
-    input_count: IntArray
-    """0 for a peer that brings nothing."""
-    output_offset: IntArray
-    output_count: IntArray
-    has_output: BoolArray
-    """False for a peer whose buffer means nothing afterwards."""
 
 
 def places(collective: str, n_ranks: int, n_elements: int, root: int = 0) -> Places:
@@ -84,4 +69,11 @@ def places(collective: str, n_ranks: int, n_elements: int, root: int = 0) -> Pla
         output_offset=made[0],
         output_count=made[1],
         has_output=made[2],
+    )
+
+
+def places_of(schedule: Schedule) -> Places:
+    """Where each peer's input and output lie in the buffers of a schedule."""
+    return schedule.own_places or places(
+        schedule.collective, schedule.n_ranks, schedule.n_elements, schedule.root
     )

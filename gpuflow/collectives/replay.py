@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuflow.collectives.meaning import Outputs, Vector
-from gpuflow.collectives.places import places
+from gpuflow.collectives.places import places_of
 from gpuflow.collectives.schedule import BoolArray, IntArray, Round, Schedule
 
 Buffers = NDArray[Any]
@@ -30,7 +30,7 @@ def load(schedule: Schedule, inputs: Sequence[Vector]) -> Buffers:
     Raises:
         ValueError: The inputs are not what the collective starts from.
     """
-    place = places(schedule.collective, schedule.n_ranks, schedule.n_elements, schedule.root)
+    place = places_of(schedule)
     given, wanted = [len(vector) for vector in inputs], place.input_count.tolist()
     if given != wanted:
         raise ValueError(
@@ -48,7 +48,7 @@ def load(schedule: Schedule, inputs: Sequence[Vector]) -> Buffers:
 
 def outputs(schedule: Schedule, buffers: Buffers) -> Outputs:
     """The results in working buffers after the last round, as views; None where there is none."""
-    place = places(schedule.collective, schedule.n_ranks, schedule.n_elements, schedule.root)
+    place = places_of(schedule)
     return [
         buffers[peer, offset : offset + count] if has_output else None
         for peer, (offset, count, has_output) in enumerate(

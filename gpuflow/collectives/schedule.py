@@ -43,6 +43,19 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Element offsets and counts by peer; every array has shape (R,)."""
+
+    input_offset: IntArray
+    input_count: IntArray
+    """0 for a peer that brings nothing."""
+    output_offset: IntArray
+    output_count: IntArray
+    has_output: BoolArray
+    """False for a peer whose buffer means nothing afterwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """One algorithm for one collective, group size and element count."""
 
@@ -61,6 +74,9 @@ class Schedule:
     """Peers of a node where the algorithm has two levels; 0 where it has one."""
     n_chunks: int = 1
     """Parts of the vector that follow each other through a pipeline."""
+    own_places: Places | None = None
+    """Where inputs and outputs lie if peers' sizes differ; None: as `gpuflow.collectives.places`
+    says."""
     make_rounds: Callable[[], Iterator[Round]]
     """Yields the rounds afresh at each call, so that large ones need not be kept."""
 

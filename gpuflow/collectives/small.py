@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from gpuflow.collectives.algorithms import build
 from gpuflow.collectives.meaning import meaning, start
-from gpuflow.collectives.places import Places, places
+from gpuflow.collectives.places import places_of
 from gpuflow.collectives.replay import apply, element_index, in_order, load
-from gpuflow.collectives.schedule import BoolArray, Round, Schedule
+from gpuflow.collectives.schedule import BoolArray, Places, Round, Schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def small_replay(
     schedule = build(collective, algorithm, n_ranks, n, root)
     rounds = tuple(schedule.rounds())
     inputs = start(collective, n_ranks, n, root)
-    place = places(collective, n_ranks, n, root)
+    place = places_of(schedule)
     view = _View(schedule, place, meaning(collective, inputs, root))
 
     values = load(schedule, inputs)

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from gpuflow.collectives.algorithms import build
 from gpuflow.collectives.meaning import start
 from gpuflow.collectives.oracle import bytes_sent
-from gpuflow.collectives.places import places
+from gpuflow.collectives.places import places_of
 from gpuflow.collectives.replay import run
 from gpuflow.collectives.schedule import Round
 
@@ -51,7 +51,7 @@ def trace(
     schedule = build(
         collective, algorithm, n_ranks, n_elements, root, ranks_per_node=ranks_per_node
     )
-    place = places(collective, n_ranks, n_elements, root)
+    place = places_of(schedule)
     inputs = start(collective, n_ranks, n_elements, root, dtype)
     results = run(schedule, inputs)
     return {

@@ -21,6 +21,7 @@ from gpuflow.cluster.points import (
 from gpuflow.collectives.algorithms import ALGORITHMS, build, is_pipelined, needs_switch
 from gpuflow.collectives.oracle import bytes_sent, closed_form
 from gpuflow.collectives.places import ROOTED
+from gpuflow.collectives.routed import build_routed
 from gpuflow.scenario.spec import ClusterSpec, DeviceSpec, FabricSpec
 
 DEVICE = DeviceSpec(
@@ -382,3 +383,14 @@ def test_gpus_that_do_not_fit_are_told(gpus, told):
     fabric = build_fabric(cluster(), 4)
     with pytest.raises(ValueError, match=told):
         charge(build("all_reduce", "ring", 3, 6), fabric, gpus, 4)
+
+
+def test_a_hot_expert_makes_its_gpu_the_last_to_finish():
+    """Eight GPUs send one of them half of all they have: its port in takes the longest."""
+    fabric = build_fabric(cluster("switch", 8), 8)
+    even = np.full((8, 8), 1000)
+    hot = np.full((8, 8), 4000 // 7)
+    hot[:, 3] = 4000
+    times = [charge(build_routed("direct", c), fabric, np.arange(8), 1).time_s for c in (even, hot)]
+    assert times[0] == pytest.approx(1e-6 + 7 * 1000 / 370e9)
+    assert times[1] == pytest.approx(1e-6 + 7 * 4000 / 370e9)
