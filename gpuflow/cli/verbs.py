@@ -39,14 +39,14 @@ def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]
         function: Takes an Output, perhaps a Request, and options of its own.
         has_format: Whether the verb has tables to print in several formats.
     """
-    hints = get_type_hints(function, include_extras=True)
     own: dict[str, inspect.Parameter] = {}
     takes_request = False
-    for name, parameter in inspect.signature(function).parameters.items():
-        if hints[name] is Request:
+    # Not get_type_hints: before Python 3.11 it wraps every annotation with a None default anew.
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if parameter.annotation is Request:
             takes_request = True
-        elif hints[name] is not Output:
-            own[name] = parameter.replace(annotation=hints[name], kind=_BY_NAME)
+        elif parameter.annotation is not Output:
+            own[name] = parameter.replace(kind=_BY_NAME)
     request = _parameters(Request) if takes_request else {}
     common = _parameters(Common)
     if not has_format:
