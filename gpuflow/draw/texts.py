@@ -38,7 +38,12 @@ def body(view: PlayView, *, with_summary: bool) -> str:
 
 def text_pages(view: PlayView, room: Rect, *, with_summary: bool) -> list[list[str]]:
     """The open tab's text in pages of the room."""
-    return pages(wrap(body(view, with_summary=with_summary), room.width), room.height)
+    text = body(view, with_summary=with_summary)
+    lines = wrap(text, room.width)
+    if len(lines) > room.height:
+        # One cell stays free for the ellipsis of a page that goes on.
+        lines = wrap(text, room.width - 1)
+    return pages(lines, room.height)
 
 
 def draw_tabs(canvas: Canvas, view: PlayView, area: Rect) -> None:

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.ascii import to_ascii
+from gpuflow.draw.canvas import Canvas, Rect
+from gpuflow.draw.frame import Frame
+from gpuflow.draw.play import draw_play, layout_of, page_count
+from gpuflow.draw.roles import ROLES
+from gpuflow.draw.stage import draw_stage
+from gpuflow.draw.view import PlayView, Scene
+from gpuflow.engine.moment import Moments
+from gpuflow.scenario.spec import Language
+from gpuflow.units import format_time
+
+SPLITS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("tp2-pp2", {}),
+    ("moe-ep4", {}),
+    ("tp2-pp2", {"tp": 8}),
+    ("tp2-pp2", {"tp": 8, "pp": 4}),
+    ("tp2-pp2", {"tp": 1, "pp": 1}),
+    ("tp2-pp2", {"tp": 1, "pp": 2}),
+    ("tp2-pp2", {"tp": 4, "pp": 1}),
+    ("tp2-pp2", {"tp": 2, "pp": 2, "dp": 2}),
+    ("moe-ep4", {"tp": 2, "dp": 4, "ep": 8}),
+    ("moe-ep4", {"dp": 32, "ep": 8}),
+    ("tp2-pp2", {"tp": 8, "pp": 4, "dp": 4}),
+    ("tp2-pp2", {"tp": 8, "pp": 16, "dp": 8}),
+)
+SIZES = ((80, 24), (100, 30), (120, 40), (200, 60))
+LEFT_EDGES, RIGHT_EDGES = "╭│├╰", "╮│┤╯"
+
+
+def check(frame: Frame) -> None:
+    assert len(frame.rows) == frame.height
+    assert {sum(cell_width(run.text) for run in row) for row in frame.rows} <= {frame.width}
+    assert {run.role for row in frame.rows for run in row} <= set(ROLES)
+
+
+def borders(canvas: Canvas, box: Rect) -> list[str]:
+    """Characters at the left and right border of a box, row by row, that are not borders."""
+    rows = range(box.y, box.bottom)
+    left = [canvas.at(box.x, y) for y in rows]
+    right = [canvas.at(box.right - 1, y) for y in rows]
+    return [c for c in left if c not in LEFT_EDGES] + [c for c in right if c not in RIGHT_EDGES]
+
+
+@pytest.mark.parametrize(("name", "overrides"), SPLITS, ids=str)
+def test_frames_are_whole_at_random_moments_and_sizes(
+    name: str,
+    overrides: dict[str, object],
+    moments_of: Callable[..., Moments],
+    view_at: Callable[..., PlayView],
+) -> None:
+    luck = random.Random(f"{name}{overrides}")
+    moments = moments_of(name, **overrides)
+    sizes = [*SIZES, *((luck.randint(80, 230), luck.randint(24, 75)) for _ in range(5))]
+    for size in sizes:
+        language: Language = luck.choice(("zh", "en"))
+        screen_s = luck.uniform(0, moments.pace.duration_s)
+        view = view_at(
+            size, language, screen_s, name, overrides, tab=luck.randrange(3), page=luck.randrange(4)
+        )
+        frame = draw_play(view)
+        check(frame)
+        assert to_ascii(frame).text().isascii()
+        check(to_ascii(frame))
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize(("name", "overrides"), SPLITS[:9], ids=str)
+def test_the_borders_of_a_box_stand_in_one_column(
+    name: str,
+    overrides: dict[str, object],
+    language: Language,
+    moments_of: Callable[..., Moments],
+    view_at: Callable[..., PlayView],
+) -> None:
+    luck = random.Random(f"{name}{overrides}{language}")
+    for size in SIZES:
+        moment_s = luck.uniform(0, moments_of(name, **overrides).pace.duration_s)
+        view = view_at(size, language, moment_s, name, overrides)
+        canvas = Canvas(*size)
+        plan = draw_stage(canvas, view, layout_of(view).stage)
+        boxes = [cell for cells in plan.cells for cell in cells] if plan.form == "boxes" else []
+        frames = [frame for frame in plan.frames if frame.height > 1]
+        assert [borders(canvas, box) for box in (*boxes, *frames) if borders(canvas, box)] == []
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_what_is_cut_ends_in_an_ellipsis(
+    language: Language, view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    start_s = moments_of().pace.step_start(1)
+    view = view_at((80, 24), language, start_s)
+    assert page_count(view) > 1
+    text = draw_play(view).text()
+    assert any(line.endswith("…") for line in text.splitlines())
+    last = view_at((80, 24), language, start_s, page=page_count(view) - 1)
+    assert not any(line.endswith("…") for line in draw_play(last).text().splitlines())
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("tab", range(3))
+def test_going_through_the_pages_shows_the_whole_text(
+    language: Language,
+    tab: int,
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+    scene_in: Callable[..., Scene],
+) -> None:
+    start_s = moments_of().pace.step_start(1)
+    count = page_count(view_at((80, 24), language, start_s, tab=tab))
+    shown = ""
+    for page in range(count):
+        view = view_at((80, 24), language, start_s, tab=tab, page=page)
+        rows = draw_play(view).text().splitlines()
+        area = layout_of(view).texts
+        shown += "".join(rows[area.y + 1 : area.bottom])
+    whole = scene_in(language).texts[1].tab(tab)
+    assert "".join(shown.split()).replace("…", "") == "".join(whole.split()).replace("…", "")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_too_small_a_screen_is_told_both_sizes(
+    language: Language, view_at: Callable[..., PlayView]
+) -> None:
+    for size in ((79, 24), (80, 23), (60, 20)):
+        text = draw_play(view_at(size, language, 5.0)).text()
+        assert f"{size[0]}×{size[1]}" in text
+        assert "80×24" in text
+        assert len(text.strip().splitlines()) == 1
+
+
+def test_every_size_down_to_one_cell_is_drawn(view_at: Callable[..., PlayView]) -> None:
+    for size in ((1, 1), (2, 1), (1, 9), (5, 2), (20, 5), (40, 10), (79, 60), (300, 23)):
+        for language in ("zh", "en"):
+            check(draw_play(view_at(size, language, 5.0)))
+
+
+def test_pulses_move_only_while_bytes_move(
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+    middle_of: Callable[[Moments, int, str], float],
+) -> None:
+    moments = moments_of()
+    moving_s = middle_of(moments, 2, "all_reduce")
+    computing_s = middle_of(moments, 2, "compute")
+    stage = layout_of(view_at((80, 24), "en", 0.0)).stage
+
+    def stage_text(screen_s: float) -> str:
+        rows = draw_play(view_at((80, 24), "en", screen_s)).text().splitlines()
+        return "\n".join(rows[stage.y : stage.bottom])
+
+    assert "═»═" in stage_text(moving_s)
+    assert stage_text(moving_s) != stage_text(moving_s + 0.15)
+    assert "═" not in stage_text(computing_s)
+    assert "»" not in stage_text(computing_s)
+
+
+def test_a_reduction_is_seen_in_the_boxes(
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+    middle_of: Callable[[Moments, int, str], float],
+) -> None:
+    moments = moments_of()
+    middle_s = middle_of(moments, 2, "all_reduce")
+    start = draw_play(view_at((80, 24), "en", middle_s - 1.0)).text()
+    end = draw_play(view_at((80, 24), "en", middle_s + 1.05)).text()
+    assert "[ 1  2  3  4]" in start
+    assert "[ 5  6  7  8]" in start
+    assert end.count("[ 6  8 10 12] ✓") == 2
+
+
+def test_compression_is_said_while_it_lasts(
+    view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    fast = next(s for s in moments_of().pace.stretches if s.is_compressed)
+    text = draw_play(view_at((100, 30), "en", fast.screen_start_s + 1)).text()
+    assert "1 of 16 layers shown, 15 alike ⏩" in text
+    assert text.count("⏩ skipping") == 2
+
+
+def test_an_idle_step_says_why(
+    view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    overrides: dict[str, object] = {"tp": 2, "pp": 1}
+    moments = moments_of(**overrides)
+    idle = next(step for step in moments.timeline.steps if step.is_idle)
+    for size in SIZES:
+        view = view_at(size, "zh", moments.pace.step_start(idle.index) + 0.1, "tp2-pp2", overrides)
+        shown = "".join(draw_play(view).text().split())
+        assert "".join(view.texts.summary.split()) in shown
+
+
+def test_metrics_fill_in_as_they_become_known(
+    view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    pace, timeline = moments_of().pace, moments_of().timeline
+    ttft, tpot = format_time(timeline.ttft_s), format_time(timeline.tpot_s)
+    early = draw_play(view_at((80, 24), "en", 1.0)).text()
+    decode = draw_play(view_at((80, 24), "en", pace.step_start(5) + 0.1)).text()
+    end = draw_play(view_at((80, 24), "en", pace.duration_s)).text()
+    assert "TTFT –   TPOT –" in early
+    assert f"TTFT {ttft}   TPOT –" in decode
+    assert f"TTFT {ttft}   TPOT {tpot}" in end
+
+
+def test_a_message_between_nodes_is_rated_in_bits(
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+    middle_of: Callable[[Moments, int, str], float],
+) -> None:
+    overrides: dict[str, object] = {"tp": 8, "pp": 2}
+    moments = moments_of(**overrides)
+    hop = draw_play(
+        view_at((120, 40), "en", middle_of(moments, 3, "send"), "tp2-pp2", overrides)
+    ).text()
+    inside = draw_play(
+        view_at((120, 40), "en", middle_of(moments, 2, "all_reduce"), "tp2-pp2", overrides)
+    ).text()
+    assert "Gb/s" in hop
+    assert "GB/s" in inside

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuflow.cells import cell_width
+from gpuflow.draw.wrap import pages, wrap
+
+
+def test_english_breaks_at_blanks() -> None:
+    assert wrap("each GPU holds half of it", 10) == ["each GPU", "holds half", "of it"]
+
+
+def test_chinese_breaks_anywhere_but_before_closing_punctuation() -> None:
+    assert wrap("张量并行，流水线。", 8) == ["张量并", "行，流水", "线。"]
+
+
+def test_opening_punctuation_does_not_end_a_line() -> None:
+    assert wrap("部分和（求和）", 8) == ["部分和", "（求和）"]
+
+
+def test_a_word_longer_than_the_line_is_broken() -> None:
+    assert wrap("reduce_scatter x", 6) == ["reduce", "_scatt", "er x"]
+
+
+def test_a_line_break_in_the_text_stays() -> None:
+    assert wrap("one\ntwo", 10) == ["one", "two"]
+
+
+def test_pages_that_go_on_end_in_an_ellipsis() -> None:
+    assert pages(["a", "b", "c"], 2) == [["a", "b…"], ["c"]]
+    assert pages([], 2) == [[]]
+
+
+@given(st.text("ab 层，。（）-", max_size=60), st.integers(2, 20))
+def test_no_line_is_too_wide_and_no_word_is_lost(text: str, width: int) -> None:
+    found = wrap(text, width)
+    assert all(cell_width(line) <= width for line in found)
+    assert "".join("".join(found).split()) == "".join(text.split())
