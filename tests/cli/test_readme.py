@@ -1,0 +1,45 @@
+"""What the README shows is what the program does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PICTURE = ROOT / "tests" / "data" / "readme" / "play-80x24.txt"
+PICTURE_COMMAND = "gpuflow play --at 60us --size 80x24 --print"
+
+pytestmark = pytest.mark.skipif(not README.is_file(), reason="not run from a checkout")
+
+
+def examples() -> list[str]:
+    """The example lines that need no file of the reader's own."""
+    blocks = re.findall(r"^```\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith("gpuflow ") and "path/to" not in line]
+
+
+def test_the_picture_is_what_its_command_prints(gpuflow: Callable[..., Any]) -> None:
+    readme = README.read_text("utf-8")
+    picture = PICTURE.read_text("utf-8")
+    assert f"`{PICTURE_COMMAND}`" in readme
+    assert f"```\n{picture}```" in readme
+    printed = gpuflow(*shlex.split(PICTURE_COMMAND)[1:], "--lang", "en")
+    assert printed.out == picture
+
+
+def test_there_are_examples() -> None:
+    assert len(examples()) > 5
+
+
+@pytest.mark.parametrize("line", examples())
+def test_every_example_runs(line: str, gpuflow: Callable[..., Any]) -> None:
+    result = gpuflow(*shlex.split(line)[1:])
+    assert result.code == 0, result.err
+    assert result.out
