@@ -61,32 +61,27 @@ class Calibration:
     sizes: FloatArray
     """Knots, or the sizes fitted; rising, shape (K,)."""
     times: FloatArray
-    """Their times in seconds, settled to rise with size; of `scaled`, ratios to the shape."""
+    """Their times in seconds, settled to rise with size."""
+    size_range: tuple[float, float]
+    """Smallest and largest size measured, in bytes."""
     constants: tuple[float, ...] = ()
     """curve: alpha_s, B, q. two_regime: the split, then constant and slope of both lines."""
-    shape: Calibration | None = None
-    """Of the form `scaled`: the ladder it follows."""
     hand_overs: tuple[HandOver, ...] = ()
     rows: tuple[str, ...] = ()
     """Rows it was fitted on, as file and line."""
     dropped: tuple[float, ...] = ()
     """Sizes measured but left out as outliers."""
     borrowed: tuple[float, ...] = ()
-    """Knots at sizes not measured here, shaped as sister groups are."""
+    """Knots at sizes not measured here, shaped as other groups are."""
     left_out_error: float = float("nan")
     """Mean relative error of each row predicted from the others; nan with too few rows."""
     forms_tried: dict[Form, float] = field(default_factory=dict)
     """That error of every form that the rows sufficed for."""
 
     @property
-    def size_range(self) -> tuple[float, float]:
-        """Smallest and largest size it was fitted on, in bytes."""
-        return float(self.sizes[0]), float(self.sizes[-1])
-
-    @property
     def floor_s(self) -> float:
         """The shortest time: what an empty message costs."""
-        return float(self.seconds(self.sizes[:1])[0])
+        return float(self.seconds(self.size_range[0]))
 
     def extrapolates(self, size_bytes: FloatArray | float) -> BoolArray:
         """Which sizes lie outside the fitted range."""
@@ -103,9 +98,6 @@ class Calibration:
             return curve(alpha, bandwidth, q, factor * at)
         if self.form == "two_regime":
             return two_lines(self.constants[0], np.array(self.constants[1:]), at)
-        if self.form == "scaled" and self.shape is not None:
-            ratio = np.exp(np.interp(np.log(at), np.log(self.sizes), np.log(self.times)))
-            return np.asarray(self.shape.seconds(at) * ratio)
         found = interpolate(self.sizes, self.times, at)
         return self._handed_over(at, found) if self.hand_overs else found
 
@@ -113,7 +105,8 @@ class Calibration:
         """Split the gap between two knots where the kernel changes inside it.
 
         Below the change the line through the last two knots of the first kernel goes on; from it
-        on the other kernel's shape leads back from its first knot. Neither leaves the gap's times.
+        on the other kernel's shape leads back from its first knot. Neither leaves the gap's times,
+        and the change makes nothing faster.
         """
         starts = [hand.size_bytes for hand in self.hand_overs]
         for i in range(len(self.sizes) - 1):
@@ -125,15 +118,19 @@ class Calibration:
             begins = max((s for s in starts if s <= low), default=0.0)
             first = np.flatnonzero((self.sizes >= begins) & (self.sizes < change.size_bytes))
             gap = (at > low) & (at < high)
+            least = self.times[i]
             if len(first) >= 2:
                 s, t = self.sizes[first[-2:]], self.times[first[-2:]]
-                line = t[1] + (t[1] - t[0]) / (s[1] - s[0]) * (at - s[1])
+                slope = (t[1] - t[0]) / (s[1] - s[0])
+                line = t[1] + slope * (at - s[1])
                 found = np.where(gap & (at < change.size_bytes), line, found)
+                least = t[1] + slope * (change.size_bytes - s[1])
             if change.next_kernel is not None and change.size_bytes < high:
                 other = change.next_kernel
                 ratio = self.times[i + 1] / float(other.seconds(high))
                 back = other.seconds(at) * ratio
                 found = np.where(gap & (at >= change.size_bytes), back, found)
+            found = np.where(gap & (at >= change.size_bytes), np.maximum(found, least), found)
             limited = np.clip(found, self.times[i], self.times[i + 1])
             found = np.where(gap, limited, found)
         return found
@@ -182,32 +179,47 @@ def fit(
     fixed = _Fixed(key, source, tuple(row.place for row in rows), tried)
     form = "knots" if _wanted(sizes, sisters) else _choose(tried, len(sizes))
     error = tried.get(form, float("nan"))
-    if form == "curve":
-        found = fit_curves(factor * sizes, times, np.ones((1, len(sizes)), dtype=bool))
-        constants = tuple(float(part[0]) for part in found)
-    elif form == "two_regime":
-        split, lines = fit_lines(sizes, times, np.ones((1, len(sizes)), dtype=bool))
-        constants = (float(split[0]), *map(float, lines[0]))
-    elif form == "scaled" and shape is not None:
-        times, constants = times / shape.seconds(sizes), ()
-    else:
+    constants: tuple[float, ...] = ()
+    every = np.ones((1, len(sizes)), dtype=bool)
+    if form == "knots":
         return _knots(fixed, sizes, times, error, sisters, hand_overs)
+    measured = (float(sizes[0]), float(sizes[-1]))
+    borrowed: tuple[float, ...] = ()
+    if form == "curve":
+        constants = tuple(float(part[0]) for part in fit_curves(factor * sizes, times, every))
+    elif form == "two_regime":
+        split, lines = fit_lines(sizes, times, every)
+        constants = (float(split[0]), *map(float, lines[0]))
+    elif shape is not None:
+        borrowed = tuple(map(float, np.setdiff1d(shape.sizes, sizes)))
+        dense = np.union1d(shape.sizes, sizes)
+        sizes, times = dense, _scaled(sizes, times, shape, dense)
     return Calibration(
         key=key,
         source=source,
         form=form,
         sizes=sizes,
         times=times,
+        size_range=measured,
         constants=constants,
-        shape=shape if form == "scaled" else None,
         rows=fixed.rows,
+        borrowed=borrowed,
         left_out_error=error,
         forms_tried=tried,
     )
 
 
-def ladder(rows: Sequence[Row], hand_overs: tuple[HandOver, ...] = ()) -> Calibration:
-    """Knots through rows of one machine, whatever cross-validation says: a shape for others.
+def ladder(
+    rows: Sequence[Row],
+    hand_overs: tuple[HandOver, ...] = (),
+    sisters: Sequence[tuple[float, Calibration]] = (),
+) -> Calibration:
+    """Knots through rows of one machine, without asking whether another form were better.
+
+    Args:
+        rows: As for `fit`, as all else is.
+        hand_overs: Where an engine's kernel gives way to another.
+        sisters: Ladders to borrow knots from.
 
     Raises:
         ValueError: There are no rows.
@@ -216,7 +228,7 @@ def ladder(rows: Sequence[Row], hand_overs: tuple[HandOver, ...] = ()) -> Calibr
         raise ValueError("no rows to fit")
     sizes, times = _merged(rows)
     fixed = _Fixed(rows[0].key, rows[0].source, tuple(row.place for row in rows), {})
-    return _knots(fixed, sizes, times, float("nan"), (), hand_overs)
+    return _knots(fixed, sizes, times, float("nan"), sisters, hand_overs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +256,12 @@ def _nearest_shape(
 
 
 def _choose(tried: dict[Form, float], count: int) -> Form:
-    """The form with the least left-out error; many rows are for knots, two for a given shape."""
+    """The form with the least left-out error, with many rows knots if in doubt.
+
+    Two rows without a shape to follow give a straight line.
+    """
     if not tried:
-        return "knots"
+        return "curve" if count > 1 else "knots"
     best = min(tried, key=lambda name: tried[name])
     if count < DENSE_ROWS or "knots" not in tried:
         return best
@@ -262,14 +277,20 @@ def _merged(rows: Sequence[Row]) -> tuple[FloatArray, FloatArray]:
     return np.array(sizes), np.exp([float(np.mean(by_size[size])) for size in sizes])
 
 
+def _scaled(sizes: FloatArray, times: FloatArray, shape: Calibration, at: FloatArray) -> FloatArray:
+    """A ladder times its ratio to the rows, which is straight in logarithms between them."""
+    ratio = np.log(times / shape.seconds(sizes))
+    scaled = np.log(shape.seconds(at)) + np.interp(np.log(at), np.log(sizes), ratio)
+    return np.exp(_rising(scaled))
+
+
 def _scaled_left_out(sizes: FloatArray, times: FloatArray, shape: Calibration) -> FloatArray:
     count = len(sizes)
     if count < 2:
         return np.full(count, np.nan)
-    ratio, x = np.log(times / shape.seconds(sizes)), np.log(sizes)
     rest = ~np.eye(count, dtype=bool)
-    guess = [float(np.interp(x[i], x[keep], ratio[keep])) for i, keep in enumerate(rest)]
-    return np.asarray(shape.seconds(sizes) * np.exp(guess))
+    guess = [_scaled(sizes[k], times[k], shape, sizes[i : i + 1])[0] for i, k in enumerate(rest)]
+    return np.array(guess)
 
 
 def _knots(
@@ -296,6 +317,7 @@ def _knots(
         form="knots",
         sizes=kept,
         times=settled,
+        size_range=(float(sizes[0]), float(sizes[-1])),
         hand_overs=hand_overs,
         rows=fixed.rows,
         dropped=dropped,

@@ -38,42 +38,53 @@ def interpolate(sizes: FloatArray, times: FloatArray, at: FloatArray) -> FloatAr
         at: Where to evaluate; any shape.
     """
     at = np.asarray(at, dtype=float)
-    if len(sizes) == 1:
-        return np.full(at.shape, times[0])
-    shift = FLOOR_SHARE * float(times.min())
+    flat = _interpolate_many(sizes[None], times[None], at.reshape(1, -1))
+    return np.asarray(flat.reshape(at.shape))
+
+
+def _interpolate_many(sizes: FloatArray, times: FloatArray, at: FloatArray) -> FloatArray:
+    """Evaluate several curves of as many knots; sizes, times (M, K) and at, result (M, P)."""
+    if sizes.shape[1] == 1:
+        return np.asarray(np.broadcast_to(times, at.shape).copy())
+    shift = FLOOR_SHARE * times.min(axis=1, keepdims=True)
     x, y = np.log(sizes), np.log(times - shift)
-    inside = np.clip(at, sizes[0], sizes[-1])
-    found = shift + np.exp(_hermite(x, y, _slopes(x, y), np.log(inside)))
-    rate = max((times[-1] - times[-2]) / (sizes[-1] - sizes[-2]), 0.0)
+    inside = np.log(np.minimum(np.maximum(at, sizes[:, :1]), sizes[:, -1:]))
+    found = shift + np.exp(_hermite(x, y, _slopes(x, y), inside))
+    last_size, last_time = sizes[:, -1:], times[:, -1:]
+    rate = (last_time - times[:, -2:-1]) / (last_size - sizes[:, -2:-1])
     # a box that was slower on its last but one size must not make larger sizes free
-    rate = max(rate, 0.25 * float(times[-1] / sizes[-1]))
-    beyond = times[-1] + rate * (at - sizes[-1])
-    result = np.where(at > sizes[-1], beyond, found)
-    return np.where(at < sizes[0], np.minimum(result, times[0]), result)
+    rate = np.maximum(rate, 0.25 * last_time / last_size)
+    result = np.where(at > last_size, last_time + rate * (at - last_size), found)
+    result = np.where(at < sizes[:, :1], np.minimum(result, times[:, :1]), result)
+    return np.asarray(result)
 
 
 def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Slopes at the knots, limited so that the cubic overshoots nowhere."""
-    step = np.diff(x)
-    secant = np.diff(y) / step
-    slopes = np.concatenate(([secant[0]], np.empty(len(x) - 2), [secant[-1]]))
-    if len(x) > 2:
-        left, right = secant[:-1], secant[1:]
-        mean = (step[1:] * left + step[:-1] * right) / (step[1:] + step[:-1])
-        limit = 3 * np.minimum(np.abs(left), np.abs(right))
-        slopes[1:-1] = np.where(left * right > 0, np.clip(mean, -limit, limit), 0.0)
+    """Slopes at the knots, limited so that the cubic overshoots nowhere; shape (M, K)."""
+    step = np.diff(x, axis=1)
+    secant = np.diff(y, axis=1) / step
+    slopes = np.empty_like(x)
+    slopes[:, 0], slopes[:, -1] = secant[:, 0], secant[:, -1]
+    left, right = secant[:, :-1], secant[:, 1:]
+    mean = (step[:, 1:] * left + step[:, :-1] * right) / (step[:, 1:] + step[:, :-1])
+    limit = 3 * np.minimum(np.abs(left), np.abs(right))
+    limited = np.minimum(np.maximum(mean, -limit), limit)
+    slopes[:, 1:-1] = np.where(left * right > 0, limited, 0.0)
     return slopes
 
 
 def _hermite(x: FloatArray, y: FloatArray, slopes: FloatArray, at: FloatArray) -> FloatArray:
-    i = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
-    step = x[i + 1] - x[i]
-    u = (at - x[i]) / step
+    found = (x[:, None, :] <= at[:, :, None]).sum(axis=2) - 1
+    i = np.minimum(np.maximum(found, 0), x.shape[1] - 2)
+    row = np.arange(len(x))[:, None]
+    x0, y0, y1 = x[row, i], y[row, i], y[row, i + 1]
+    step = x[row, i + 1] - x0
+    u = (at - x0) / step
     return np.asarray(
-        (1 + 2 * u) * (1 - u) ** 2 * y[i]
-        + u * (1 - u) ** 2 * step * slopes[i]
-        + u * u * (3 - 2 * u) * y[i + 1]
-        + u * u * (u - 1) * step * slopes[i + 1]
+        (1 + 2 * u) * (1 - u) ** 2 * y0
+        + u * (1 - u) ** 2 * step * slopes[row, i]
+        + u * u * (3 - 2 * u) * y1
+        + u * u * (u - 1) * step * slopes[row, i + 1]
     )
 
 
@@ -82,10 +93,15 @@ def interpolate_left_out(sizes: FloatArray, times: FloatArray, tolerance: float)
     count = len(sizes)
     if count < 3:
         return np.full(count, np.nan)
-    guess = np.empty(count)
+    by_length: dict[int, list[tuple[int, FloatArray, FloatArray]]] = {}
     for i, keep in enumerate(~np.eye(count, dtype=bool)):
         s, t, _ = settle(sizes[keep], times[keep], tolerance)
-        guess[i] = float(interpolate(s, t, sizes[i]))
+        by_length.setdefault(len(s), []).append((i, s, t))
+    guess = np.empty(count)
+    for alike in by_length.values():
+        where = [i for i, _, _ in alike]
+        s, t = np.stack([s for _, s, _ in alike]), np.stack([t for _, _, t in alike])
+        guess[where] = _interpolate_many(s, t, sizes[where, None])[:, 0]
     return guess
 
 
@@ -229,6 +245,8 @@ def settle(
         Sizes and times that are kept, and which of the given points were dropped.
     """
     kept = np.ones(len(sizes), dtype=bool)
+    if (times[1:] >= times[:-1]).all():
+        return sizes, times, ~kept
     logs = np.log(times)
     while kept.sum() > 2:
         fall = -np.diff(logs[kept])

@@ -4,8 +4,8 @@ A measured curve is split into its floor (an empty message) and, above it, bytes
 another GPU the floor is the others' (geometric mean over GPU generations), in proportion to NCCL's
 planned latency where links differ in kind; the message that a donor's curve is read at grows with
 link rate x floor, so that wire time and floor stand in the same proportion. Link rates are those of
-NCCL's planner; for all_reduce with in-switch adding (NVLS) the higher one that its fewer bytes give,
-and over PCIe with more than two GPUs the part that crossing the host leaves.
+NCCL's planner; for all_reduce with in-switch adding (NVLS) the higher one that its fewer bytes
+give, and over PCIe with more than two GPUs the part that crossing the host leaves.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ENOUGH_ROWS = 6
 
 
 PCI_SHARE = 0.57
-"""Of the planned PCIe rate, reached by rings of more than two GPUs through the host: 27.3 of 48 GB/s
-on four RTX 5090 (nccl-tests issue 287)."""
+"""Of the planned PCIe rate, reached by rings of more than two GPUs through the host: 27.3 of
+48 GB/s on four RTX 5090 (nccl-tests issue 287)."""
 
 
 @dataclass(frozen=True, slots=True)

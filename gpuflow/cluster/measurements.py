@@ -7,6 +7,7 @@ all_gather, the input of reduce_scatter, each rank's send buffer in all_to_all.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -72,10 +73,16 @@ def settings() -> dict[str, Any]:
 
 
 def fabric_of_source(source: str) -> str:
-    """Fabric between the nodes of a published machine; the tables name it in `source` only."""
+    """Fabric between the nodes of a published machine; the tables name it in `source` only.
+
+    Unlisted sources go by what they mention; "unknown" if that is nothing.
+    """
     for setup in settings()["setups"]:
         if setup["source"] == source:
             return str(setup["fabric"])
+    for word, fabric in settings()["fabric_words"].items():
+        if re.search(rf"\b{re.escape(word)}\b", source, re.IGNORECASE):
+            return str(fabric)
     return "unknown"
 
 

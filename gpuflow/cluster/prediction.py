@@ -18,6 +18,7 @@ from gpuflow.cluster.calibration import DENSE_ROWS, Calibration, HandOver, fit, 
 from gpuflow.cluster.curves import BoolArray, FloatArray
 from gpuflow.cluster.engine_kernels import kernel_changes
 from gpuflow.cluster.gpu_scaling import LIBRARY_KERNELS, scale_from_others
+from gpuflow.cluster.kinship import sister_weight
 from gpuflow.cluster.measurements import Key, Row, is_test_only, settings, shipped_rows
 from gpuflow.cluster.multi_node import multi_node_seconds, nic_of
 from gpuflow.cluster.nccl_model import chip, nccl_predict
@@ -29,8 +30,6 @@ TimeSource = Literal["calibrated", "extrapolated", "simulated"]
 Step = Literal[
     "fit", "other_launch", "other_ranks", "other_gpus", "planner", "several_nodes", "fabric"
 ]
-
-_RING = {"all_reduce", "all_gather", "reduce_scatter"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +85,7 @@ class Book:
 
     # ------------------------------------------------------------ groups
 
-    def keys(self) -> tuple[Key, ...]:
+    def machines(self) -> tuple[Key, ...]:
         """Machines that were measured."""
         return tuple(self._groups)
 
@@ -94,6 +93,14 @@ class Book:
         """Who measured a machine, most rows first."""
         found = self._groups.get(key, {})
         return tuple(sorted(found, key=lambda source: -len(found[source])))
+
+    def rows_of(self, row: Row) -> tuple[Row, ...]:
+        """All rows of a row's machine by the same publisher."""
+        return tuple(self._groups.get(row.key, {}).get(row.source, ()))
+
+    def has_sisters(self, key: Key) -> bool:
+        """Whether other groups bend at the same sizes."""
+        return bool(self._sisters(key))
 
     def calibration(self, key: Key, source: str | None = None) -> Calibration | None:
         """The curve of a machine; None if it was not measured.
@@ -107,15 +114,31 @@ class Book:
             return None
         chosen = source if source in sources else sources[0]
         if (key, chosen) not in self._fitted:
-            rows = self._groups[key][chosen]
-            is_dense = len(rows) >= DENSE_ROWS
-            self._fitted[key, chosen] = fit(
-                rows,
-                sisters=self._sisters(key) if is_dense else (),
-                shapes=() if is_dense else self._shapes(key, chosen),
-                hand_overs=self._hand_overs(key),
-            )
+            self._fitted[key, chosen] = self._fit(self._groups[key][chosen])
         return self._fitted[key, chosen]
+
+    def left_out(self, row: Row, *, sisters: bool) -> Calibration | None:
+        """The curve of a row's machine without that row; None if it was the only one.
+
+        Args:
+            row: One of the book's rows.
+            sisters: Whether sister groups may tell how the curve bends at the size left out; they
+                were measured there, and without them nobody was.
+        """
+        rest = [one for one in self._groups[row.key][row.source] if one is not row]
+        if sisters and rest:
+            return ladder(rest, self._hand_overs(row.key), self._sisters(row.key))
+        return self._fit(rest, sisters=False) if rest else None
+
+    def _fit(self, rows: list[Row], *, sisters: bool = True) -> Calibration:
+        key, source = rows[0].key, rows[0].source
+        is_dense = len(rows) >= DENSE_ROWS
+        return fit(
+            rows,
+            sisters=self._sisters(key) if is_dense and sisters else (),
+            shapes=() if is_dense else self._shapes(key, source),
+            hand_overs=self._hand_overs(key),
+        )
 
     def _ladder(self, key: Key) -> Calibration | None:
         """The machine's rows as knots if there are many."""
@@ -135,12 +158,13 @@ class Book:
         return found
 
     def _shapes(self, key: Key, source: str) -> list[Calibration]:
-        """Ladders of the same GPU, ranks and collective, for rows too few to make one."""
+        """Ladders of the same GPU, ranks, collective and kind of kernel, for rows too few."""
         return [
             shape
             for other in self._groups
             if (other.gpu, other.ranks, other.collective, other.nodes)
             == (key.gpu, key.ranks, key.collective, 1)
+            and (other.kernel in LIBRARY_KERNELS) == (key.kernel in LIBRARY_KERNELS)
             and (shape := self._ladder(other)) is not None
             and shape.source != source
         ]
@@ -272,36 +296,6 @@ class Book:
             "extrapolated" if used else "simulated",
             Detail(step="several_nodes", calibrations=used),
         )
-
-
-def sister_weight(key: Key, other: Key) -> float:
-    """How much one group's bends say of another's; 0: nothing.
-
-    The weights are those that predict left-out sizes of the one-node table best: a GPU of the same
-    generation, and all_gather and reduce_scatter of the same ranks, bend alike; all_reduce nearly
-    so; other rank counts of all_reduce a little.
-    """
-    if key == other or key.kernel != other.kernel or key.nodes > 1 or other.nodes > 1:
-        return 0.0
-    mine, its = chip(key.gpu), chip(other.gpu)
-    if mine is None or its is None:
-        return 0.0
-    if (mine.architecture, mine.link) != (its.architecture, its.link):
-        return 0.0
-    if key.kernel != "nccl":
-        return 0.3 if _but_gpu(key) == _but_gpu(other) else 0.0
-    if key.ranks != other.ranks:
-        both = key.gpu == other.gpu and key.collective == other.collective == "all_reduce"
-        return 0.2 if both else 0.0
-    if key.collective == other.collective:
-        return 1.0
-    if not {key.collective, other.collective} <= _RING:
-        return 0.0
-    return 0.7 if "all_reduce" in {key.collective, other.collective} else 1.0
-
-
-def _but_gpu(key: Key) -> tuple[object, ...]:
-    return (key.collective, key.kernel, key.launch, key.ranks, key.nodes)
 
 
 def _matches(value: object, wanted: object) -> bool:
