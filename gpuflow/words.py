@@ -92,26 +92,39 @@ def problem_text(problem: Problem, language: Language) -> tuple[str, str]:
 
 
 def report(problems: Iterable[Problem], language: Language) -> str:
-    """What the user reads: per problem its place and message, the line with a caret, the hint."""
-    return "\n".join("\n".join(_problem_lines(problem, language)) for problem in problems)
+    """What the user reads: per problem its place and message, the line with a caret, the hint.
+
+    A hint that lists names is said once where it would follow itself.
+    """
+    lines: list[str] = []
+    listed = ""
+    for problem in problems:
+        message, hint = problem_text(problem, language)
+        lines += _problem_lines(problem, message)
+        if hint and hint != listed:
+            lines.append(t("report.hint", language, hint=hint))
+        listed = hint if problem.hint.startswith("known_") else ""
+    return "\n".join(lines)
 
 
-def _problem_lines(problem: Problem, language: Language) -> list[str]:
-    message, hint = problem_text(problem, language)
+def _problem_lines(problem: Problem, message: str) -> list[str]:
     mark = problem.mark
     place = f"{mark.file}:{mark.line}:{mark.column}" if mark else problem.file
     lines = [": ".join(part for part in (sanitise(place), sanitise(problem.key), message) if part)]
     if mark and mark.source_line.strip():
         lines += _excerpt(mark)
-    if hint:
-        lines.append(t("report.hint", language, hint=hint))
     return lines
 
 
 def _excerpt(mark: Mark) -> tuple[str, str]:
     """The user's line, cut around the marked place, and a caret under that place."""
-    line = sanitise(mark.source_line.replace("\t", " "))
-    before, after = line[: mark.column - 1], line[mark.column - 1 :]
+    column = mark.column - 1
+    # One character more than can be shown on either side: that it is cut must be seen.
+    first, last = max(column - _SOURCE_WIDTH - 1, 0), column + _SOURCE_WIDTH + 1
+    before, after = (
+        sanitise(part.replace("\t", " "))
+        for part in (mark.source_line[first:column], mark.source_line[column:last])
+    )
     # The place keeps at least a third of the width after it, where the line has that much.
     room = _SOURCE_WIDTH - min(cell_width(after), _SOURCE_WIDTH // 3)
     if cell_width(before) > room:

@@ -275,7 +275,7 @@ class _Reader:
         elif isinstance(value, bool) or not isinstance(value, int):
             self._problem("config_not_whole", key, found=_shown(value))
         elif not 1 <= value <= most:
-            self._problem("out_of_range", key, found=value, least=1, most=most)
+            self._problem("out_of_range", key, "in_range", found=value, least=1, most=most)
         else:
             return value
         return 1

@@ -98,11 +98,9 @@ def _look_up_failed(draft: Draft, name: str, error: InputError) -> None:
 
 def _cluster(draft: Draft) -> ClusterSpec | None:
     device = _device(draft)
-    if device is None:
-        return None
-    scale_up = _fabric(draft, "scale_up", device.fabric)
-    scale_out = _fabric(draft, "scale_out", device.nic)
-    if scale_up is None or scale_out is None:
+    scale_up = _fabric(draft, "scale_up", device.fabric if device else None)
+    scale_out = _fabric(draft, "scale_out", device.nic if device else None)
+    if device is None or scale_up is None or scale_out is None:
         return None
     return ClusterSpec(
         device=device,
@@ -124,10 +122,13 @@ def _device(draft: Draft) -> DeviceSpec | None:
 
 
 def _fabric(
-    draft: Draft, tier: Literal["scale_up", "scale_out"], default: str
+    draft: Draft, tier: Literal["scale_up", "scale_out"], default: str | None
 ) -> FabricSpec | None:
+    name = draft.words.get(tier, default)
+    if name is None:
+        return None
     try:
-        fabric = catalog.fabric(draft.words.get(tier, default))
+        fabric = catalog.fabric(name)
     except InputError as error:
         _look_up_failed(draft, tier, error)
         return None
@@ -210,7 +211,13 @@ def _workload(draft: Draft) -> WorkloadSpec | None:
 
 def _check_split(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec) -> None:
     if parallel.world > MAX_RANKS:
-        draft.blame("world_too_large", ("tp", "pp", "dp"), found=parallel.world, limit=MAX_RANKS)
+        draft.blame(
+            "world_too_large",
+            ("tp", "pp", "dp"),
+            hint="world_too_large",
+            found=parallel.world,
+            limit=MAX_RANKS,
+        )
         return
     if model is not None:
         _check_heads(draft, model, parallel)

@@ -6,7 +6,6 @@ aliases an entry lists.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -27,6 +26,7 @@ from gpuflow.scenario.spec import (
     ProfileSpec,
     Text,
 )
+from gpuflow.scenario.spelling import nearest
 from gpuflow.units import parse_bandwidth, parse_flops, parse_size, parse_time
 
 Kind = Literal["model", "gpu", "fabric", "profile"]
@@ -124,7 +124,7 @@ def unknown_name(
 ) -> Problem:
     """The problem of a name that the catalogue lacks, with the nearest spelling or all names."""
     known = list(_entries(kind))
-    near = difflib.get_close_matches(_plain(name), [*_aliases(kind)], 1, cutoff=0.6)
+    near = nearest(_plain(name), _aliases(kind), likeness=0.6)
     return Problem(
         code=f"unknown_{kind}",
         key=key,
@@ -133,7 +133,7 @@ def unknown_name(
         values={
             "found": name,
             "known": known,
-            "suggestion": _aliases(kind)[near[0]] if near else "",
+            "suggestion": _aliases(kind)[near] if near else "",
         },
         hint="did_you_mean" if near else f"known_{kind}",
     )

@@ -199,7 +199,12 @@ def _lay_over(draft: Draft, overrides: Overrides) -> None:
         else:
             draft.numbers.pop(option.name, None)
             draft.blame(
-                "out_of_range", (option.name,), found=value, least=1, most=LIMITS[option.name]
+                "out_of_range",
+                (option.name,),
+                hint="in_range",
+                found=value,
+                least=1,
+                most=LIMITS[option.name],
             )
     if overrides.model is not None and overrides.precision is None:
         _forget(draft, "precision")

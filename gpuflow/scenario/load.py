@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,7 @@ from gpuflow.scenario.nodes import Problems, parse_document
 from gpuflow.scenario.reader import Fields
 from gpuflow.scenario.source import read_source
 from gpuflow.scenario.spec import Scenario
+from gpuflow.scenario.spelling import nearest
 
 __all__ = ["DEFAULT_SCENARIO", "Overrides", "load_scenario", "scenario_names", "scenario_path"]
 
@@ -97,10 +97,10 @@ def _exists(path: Path) -> bool:
 
 def _unknown(name: str) -> Problem:
     names = scenario_names()
-    near = difflib.get_close_matches(name.lower(), names, 1)
+    near = nearest(name, names)
     return Problem(
         code="unknown_scenario",
         key="SCENARIO",
-        values={"found": name, "suggestion": near[0] if near else "", "known": list(names)},
+        values={"found": name, "suggestion": near, "known": list(names)},
         hint="did_you_mean" if near else "known_scenario",
     )

@@ -7,6 +7,7 @@ while the events come in, so that no bomb is ever unfolded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from gpuflow.errors import Problem, ScenarioError
-from gpuflow.scenario.source import Source, describe_character, is_hidden
+from gpuflow.scenario.source import Source, describe_character, first_hidden
 from gpuflow.scenario.syntax import explain
 
 MAX_DEPTH = 32
@@ -25,6 +26,10 @@ MAX_PROBLEMS = 50
 _Loader: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(
     yaml, "CSafeLoader", yaml.SafeLoader
 )
+YAML_TYPES = ("bool", "int", "float", "null", "timestamp", "merge", "value")
+"""What YAML makes of plain words that look like one; everything else is a str."""
+
+_EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+", re.ASCII)
 _LAST = ("\U0010ffff", 0, 0)
 _RESOLVER = yaml.resolver.Resolver()
 
@@ -52,8 +57,12 @@ class Scalar(Node):
         """What YAML would make of it: str, bool, int, float, null, timestamp, merge, value."""
         if not self.is_plain:
             return "str"
-        tag: str = _RESOLVER.resolve(yaml.ScalarNode, self.value, (True, False))  # type: ignore[no-untyped-call]
-        return tag.rpartition(":")[2]
+        if _EXPONENT.fullmatch(self.value):
+            # PyYAML keeps 1e3 a word, YAML 1.2 and most editors make it a number.
+            return "float"
+        tag = _RESOLVER.resolve(yaml.ScalarNode, self.value, (True, False))  # type: ignore[no-untyped-call]
+        name: str = tag.rpartition(":")[2]
+        return name if name in YAML_TYPES else "str"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -199,8 +208,13 @@ class _Composer:
             self._once("alias", line, column, name=f"*{event.anchor}")
             return Broken(line=line, column=column)
         refused = self._refuse_properties(event, line, column)
+        node = self._content(event, events, depth)
+        return Broken(line=line, column=column) if refused else node
+
+    def _content(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Node:
+        line, column = _start(event)
         if isinstance(event, yaml.ScalarEvent):
-            return Broken(line=line, column=column) if refused else self._scalar(event)
+            return self._scalar(event)
         if isinstance(event, yaml.SequenceStartEvent):
             sequence = Sequence(line=line, column=column)
             while not isinstance(inner := next(events), yaml.SequenceEndEvent):
@@ -215,10 +229,14 @@ class _Composer:
     def _limit(self, line: int, column: int, depth: int) -> None:
         self.n_nodes += 1
         if depth > MAX_DEPTH:
-            self.problems.add("too_deep", at=(line, column), limit=MAX_DEPTH)
+            self.problems.add(
+                "too_deep", at=(line, column), hint="start_from_shipped", limit=MAX_DEPTH
+            )
             raise _StopError
         if self.n_nodes > MAX_NODES:
-            self.problems.add("too_many_values", at=(line, column), limit=MAX_NODES)
+            self.problems.add(
+                "too_many_values", at=(line, column), hint="start_from_shipped", limit=MAX_NODES
+            )
             raise _StopError
 
     def _once(self, code: str, line: int, column: int, **values: object) -> None:
@@ -252,7 +270,7 @@ class _Composer:
             is_plain=event.style in (None, ""),
         )
         # An escape in double quotes can make what the file itself does not hold.
-        hidden = next((c for c in event.value if is_hidden(c) and c not in "\n\t"), None)
+        hidden = "\r" if "\r" in event.value else first_hidden(event.value)
         if hidden is not None:
             self.problems.add(
                 "hidden_escape",
@@ -265,7 +283,7 @@ class _Composer:
     def _entry(self, mapping: Mapping, key: Node, value: Node) -> None:
         if not isinstance(key, Scalar):
             if not isinstance(key, Broken):
-                self.problems.add("key_not_text", key)
+                self.problems.add("key_not_text", key, hint="colon_blank")
         elif key.value == "<<" and key.is_plain:
             self._once("merge_key", key.line, key.column)
         elif key.value in mapping.keys:

@@ -86,7 +86,9 @@ def read_operations(parent: Fields, inside: str = "step") -> tuple[Operation, ..
         return None
     path = parent.path("operations")
     if not nodes:
-        parent.problems.add("list_empty", parent.node.keys["operations"], key=path)
+        parent.problems.add(
+            "list_empty", parent.node.keys["operations"], key=path, hint="operation_kinds"
+        )
         return None
     operations = [
         _Reader(parent.problems, node, f"{path}[{number}]", inside).read()
@@ -127,12 +129,13 @@ class _Reader:
         """Which operation it is; the first key that names one decides."""
         kind = next((name for name in fields.node.keys if name in OPERATION_KEYS), None)
         if kind is None:
-            if fields.node.keys:
-                fields.known(tuple(OPERATION_KEYS))
-            else:
+            inner = {name for names in OPERATION_KEYS.values() for name in names}
+            if set(fields.node.keys) <= inner:
                 self.problems.add(
                     "operation_empty", self.node, key=self.key, hint="operation_kinds"
                 )
+            else:
+                fields.known((*OPERATION_KEYS, *sorted(inner - set(OPERATION_KEYS))))
         return kind
 
     def _misplaced(self, fields: Fields, name: str, found: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from collections.abc import Mapping as Mapped
@@ -11,10 +10,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from gpuflow.scenario.nodes import Broken, Mapping, Node, Problems, Scalar, Sequence
+from gpuflow.scenario.spelling import nearest
 from gpuflow.scenario.syntax import fullwidth_colon
 from gpuflow.units import UnitError
 
 _WHOLE = re.compile(r"[0-9]{1,15}", re.ASCII)
+_OUTSIDE = re.compile(r"-[0-9]+|[1-9][0-9]{15,}", re.ASCII)
 _NUMBER_WITHIN = re.compile(r"^[+]?([0-9][0-9_,]*)(?:\.0+)?(?:\s|$)", re.ASCII)
 _EXPONENT = re.compile(r"[0-9]+(?:\.[0-9]+)?[eE][+]?[0-9]{1,2}", re.ASCII)
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*", re.ASCII)
@@ -68,14 +69,14 @@ class Fields:
             if typo is not None:
                 self.problems.extend([typo])
                 return
-        near = difflib.get_close_matches(name.lower(), names, 1)
+        near = nearest(name, names)
         self.problems.add(
             "unknown_key",
             key_node,
             key=self.path(name),
             hint="did_you_mean" if near else "known_keys",
             found=name,
-            suggestion=near[0] if near else "",
+            suggestion=near,
             known=list(names),
         )
 
@@ -138,15 +139,15 @@ class Fields:
             return None
         if node.value in allowed:
             return node.value
-        near = difflib.get_close_matches(node.value.lower().replace("-", "_"), allowed, 1)
+        near = nearest(node.value.replace("-", "_"), allowed)
         self.problems.add(
             code,
             node,
             key=self.path(name),
-            hint="did_you_mean" if near else "",
+            hint="did_you_mean" if near else "allowed_here",
             found=node.value,
             allowed=list(allowed),
-            suggestion=near[0] if near else "",
+            suggestion=near,
         )
         return None
 
@@ -157,7 +158,7 @@ class Fields:
             return None
         key = self.path(name)
         if not node.is_plain or not _WHOLE.fullmatch(node.value) or _has_leading_zero(node.value):
-            if node.is_plain and re.fullmatch(r"-[0-9]+", node.value):
+            if node.is_plain and _OUTSIDE.fullmatch(node.value):
                 self._out_of_range(node, key, least, most)
                 return None
             suggestion = whole_number_meant(node.value)
@@ -165,8 +166,8 @@ class Fields:
                 "not_whole_number",
                 node,
                 key=key,
-                hint="write_digits" if suggestion is not None else "",
-                found=node.value,
+                hint="write_digits" if suggestion is not None else "write_whole_number",
+                found=node.value if node.is_plain else f'"{node.value}"',
                 suggestion=suggestion if suggestion is not None else "",
             )
             return None
@@ -177,7 +178,9 @@ class Fields:
         return value
 
     def _out_of_range(self, node: Scalar, key: str, least: int, most: int) -> None:
-        self.problems.add("out_of_range", node, key=key, found=node.value, least=least, most=most)
+        self.problems.add(
+            "out_of_range", node, key=key, hint="in_range", found=node.value, least=least, most=most
+        )
 
     def quantity(self, name: str, parse: Callable[[str], float]) -> float | None:
         """A number with its unit, more than zero."""
@@ -191,7 +194,9 @@ class Fields:
             self.problems.add(error.code, node, key=key, hint="write_unit", values=error.values)
             return None
         if value <= 0:
-            self.problems.add("not_positive", node, key=key, found=node.value)
+            self.problems.add(
+                "not_positive", node, key=key, hint="write_quantity", found=node.value
+            )
             return None
         return value
 
@@ -212,12 +217,21 @@ def wrong_type(
     """Reports a value of the wrong kind; kinds are named by the locale keys `kind.<kind>`."""
     if isinstance(node, Scalar) and node.yaml_type == "null":
         # An empty value has no place of its own: its key has.
-        problems.add("value_missing", place or node, key=key, wanted_kind=wanted)
+        problems.add(
+            "value_missing", place or node, key=key, hint=f"write_{wanted}", wanted_kind=wanted
+        )
         return
     found = {Mapping: "mapping", Sequence: "list"}.get(type(node), "text")
     if isinstance(node, Scalar) and node.yaml_type in {"int", "float"}:
         found = "number"
-    problems.add("wrong_type", node, key=key, wanted_kind=wanted, found_kind=found)
+    problems.add(
+        "wrong_type",
+        node,
+        key=key,
+        hint=f"write_{wanted}",
+        wanted_kind=wanted,
+        found_kind=found,
+    )
 
 
 def whole_number_meant(text: str) -> int | None:

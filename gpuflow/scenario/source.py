@@ -20,6 +20,11 @@ MAX_BYTES = 2**20
 """A scenario of eight steps has some tens of kilobytes."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_UNUSUAL = re.compile(
+    "[^\t\n\r\x20-\x7e\xa1-\xac\xae-\u05ff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3000-\ud7ff"
+    "\uff01-\uffee]"
+)
+"""Whatever is outside blocks without a single hidden character; only that is looked up."""
 _MAX_CHARACTER_PROBLEMS = 5
 
 
@@ -73,7 +78,7 @@ def _read_bytes(path: Path, file: str, max_bytes: int) -> bytes | Problem:
         if stat.S_ISDIR(status.st_mode):
             return Problem(code="file_is_folder", file=file, hint="name_a_file")
         if not stat.S_ISREG(status.st_mode):
-            return Problem(code="file_not_regular", file=file, hint="name_a_file")
+            return Problem(code="file_not_regular", file=file, hint="save_to_file")
         if status.st_size > max_bytes:
             values = {
                 "size": Quantity(status.st_size, "bytes"),
@@ -115,11 +120,12 @@ def _bad_byte(data: bytes, error: UnicodeDecodeError, file: str) -> Problem:
 def _hidden_characters(source: Source) -> list[Problem]:
     """Characters that no one can see or that steer a terminal, where text was meant."""
     problems: list[Problem] = []
+    if not _UNUSUAL.search(source.text):
+        return problems
     for number, line in enumerate(source.lines):
-        if line.isascii() and line.isprintable():
-            continue
-        for column, character in enumerate(line):
-            if not is_hidden(character) or character == "\t":
+        for match in _UNUSUAL.finditer(line):
+            character, column = match[0], match.start()
+            if not is_hidden(character):
                 continue
             problems.append(
                 Problem(
@@ -133,6 +139,11 @@ def _hidden_characters(source: Source) -> list[Problem]:
             if len(problems) == _MAX_CHARACTER_PROBLEMS:
                 return problems
     return problems
+
+
+def first_hidden(text: str) -> str | None:
+    """The first character of a text that cannot be seen; line ends and tabs do not count."""
+    return next((match[0] for match in _UNUSUAL.finditer(text) if is_hidden(match[0])), None)
 
 
 def is_hidden(character: str) -> bool:

@@ -39,7 +39,7 @@ def read_steps(top: Fields) -> tuple[StepSpec, ...] | None:
     path = top.path("steps")
     steps = [_read_step(top.problems, node, f"{path}[{n}]") for n, node in enumerate(nodes, 1)]
     _check_ids(top.problems, nodes, path)
-    _check_phases(top.problems, nodes, path)
+    _check_phases(top.problems, nodes, path, top.node.keys["steps"])
     complete = tuple(step for step in steps if step is not None)
     return complete if len(complete) == len(nodes) == N_STEPS else None
 
@@ -55,13 +55,14 @@ def _check_ids(problems: Problems, nodes: list[Node], path: str) -> None:
                 "duplicate_id",
                 value[1],
                 key=f"{path}[{number}].id",
+                hint="own_id",
                 found=value[0],
                 first=first[value[0]],
             )
         first.setdefault(value[0], number)
 
 
-def _check_phases(problems: Problems, nodes: list[Node], path: str) -> None:
+def _check_phases(problems: Problems, nodes: list[Node], path: str, place: Node) -> None:
     phases = [_value(node, "phase") for node in nodes]
     seen_decode = False
     for number, phase in enumerate(phases, 1):
@@ -74,7 +75,7 @@ def _check_phases(problems: Problems, nodes: list[Node], path: str) -> None:
     known = {phase[0] for phase in phases if phase}
     if len(nodes) == N_STEPS and all(phases):
         for missing in sorted(set(PHASES) - known):
-            problems.add("phase_missing", key=path, found=missing)
+            problems.add("phase_missing", place, key=path, hint="phase_missing", found=missing)
 
 
 def _read_step(problems: Problems, node: Node, key: str) -> StepSpec | None:

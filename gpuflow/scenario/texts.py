@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import re
+from itertools import islice
 
-from gpuflow.scenario.nodes import Broken, Node, Scalar
+from gpuflow.scenario.nodes import Scalar
 from gpuflow.scenario.placeholders import PLACEHOLDERS
 from gpuflow.scenario.reader import Fields, wrong_type
 from gpuflow.scenario.spec import Text
+from gpuflow.scenario.spelling import nearest
 
 TEXT_EXAMPLE = "{zh: ..., en: ...}"
+
+_MAX_PROBLEMS = 10
+"""Of one text; finding the place of each takes as long as the text is."""
 
 _BRACES = re.compile(r"\{\{|\}\}|\{[^{}\n]*\}|[{}]")
 _QUANTITY = re.compile(
@@ -40,38 +44,52 @@ def read_text(fields: Fields, name: str) -> Text | None:
 
 def _check(fields: Fields, language: str) -> None:
     node = fields.node.values.get(language)
-    if not isinstance(node, Scalar) or isinstance(node, Broken):
+    if not isinstance(node, Scalar):
         return
-    key = fields.path(language)
-    seen: dict[str, int] = {}
+    n_reported = 0
     for match in _BRACES.finditer(node.value):
-        written = match[0]
-        nth = seen[written] = seen.get(written, 0) + 1
-        if written in {"{{", "}}"} or written[1:-1] in PLACEHOLDERS:
+        if match[0] in {"{{", "}}"} or match[0][1:-1] in PLACEHOLDERS:
             continue
-        at = _place(fields, node, written, nth)
-        if len(written) == 1:
-            fields.problems.add("stray_brace", at=at, key=key, hint="stray_brace", found=written)
-            continue
-        near = difflib.get_close_matches(written[1:-1].lower(), PLACEHOLDERS, 1)
+        _report_braces(fields, language, node, match)
+        n_reported += 1
+        if n_reported == _MAX_PROBLEMS:
+            break
+    for match in islice(_QUANTITY.finditer(node.value), _MAX_PROBLEMS):
         fields.problems.add(
-            "unknown_placeholder",
-            at=at,
-            key=key,
-            hint="did_you_mean" if near else "known_placeholders",
-            found=written,
-            suggestion=f"{{{near[0]}}}" if near else "",
-            known=[f"{{{name}}}" for name in PLACEHOLDERS],
-        )
-    for match in _QUANTITY.finditer(node.value):
-        at = _place(fields, node, match[0], 1)
-        fields.problems.add(
-            "typed_quantity", at=at, key=key, hint="use_placeholder", found=match[0]
+            "typed_quantity",
+            at=_place(fields, node, match),
+            key=fields.path(language),
+            hint="use_placeholder",
+            found=match[0],
         )
 
 
-def _place(fields: Fields, node: Node, written: str, nth: int) -> tuple[int, int]:
-    """Where the nth such piece of a text stands in the file; the text's start if unsure."""
+def _report_braces(fields: Fields, language: str, node: Scalar, match: re.Match[str]) -> None:
+    written = match[0]
+    at, key = _place(fields, node, match), fields.path(language)
+    if len(written) == 1:
+        fields.problems.add("stray_brace", at=at, key=key, hint="stray_brace", found=written)
+        return
+    near = nearest(written[1:-1], PLACEHOLDERS)
+    fields.problems.add(
+        "unknown_placeholder",
+        at=at,
+        key=key,
+        hint="did_you_mean" if near else "known_placeholders",
+        found=written,
+        suggestion=f"{{{near}}}",
+        known=[f"{{{name}}}" for name in PLACEHOLDERS],
+    )
+
+
+def _place(fields: Fields, node: Scalar, match: re.Match[str]) -> tuple[int, int]:
+    """Where a piece of a text stands in the file; the text's start if unsure.
+
+    The file may fold the text over lines and quote it, so the piece is looked for as often as it
+    stands in the text up to there.
+    """
+    written = match[0]
+    nth = node.value.count(written, 0, match.end())
     lines = fields.problems.source.lines
     column = node.column
     for line in range(node.line, min(node.end_line + 1, len(lines))):
