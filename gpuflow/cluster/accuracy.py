@@ -1,8 +1,8 @@
 """How far predicted times of collectives, exchanges and hand-overs lie from measured ones.
 
 A row that a curve was fitted on is judged twice: as fitted (split fit), and left out (split test).
-Left out means by its own group's other sizes alone; groups whose sisters were measured at the size
-are judged once more with those. Rows that nothing was fitted on are tests as they are. Further
+Left out means by its own group's other sizes (few rows also follow the shape of a denser ladder);
+groups whose sisters were measured at the size are judged once more with those. Rows that nothing was fitted on are tests as they are. Further
 tests leave out a whole GPU, or its whole generation, and fit DeepEP on one row over several nodes.
 Errors are relative: predicted / measured - 1.
 """

@@ -177,7 +177,11 @@ def fit(
         if not np.isnan(guess).any()
     }
     fixed = _Fixed(key, source, tuple(row.place for row in rows), tried)
-    form = "knots" if _wanted(sizes, sisters) else _choose(tried, len(sizes))
+    form = (
+        "knots"
+        if _wanted(sizes, sisters)
+        else _choose(tried, len(sizes), has_shape=shape is not None)
+    )
     error = tried.get(form, float("nan"))
     constants: tuple[float, ...] = ()
     every = np.ones((1, len(sizes)), dtype=bool)
@@ -255,13 +259,14 @@ def _nearest_shape(
     return shapes[int(np.argmin(errors))]
 
 
-def _choose(tried: dict[Form, float], count: int) -> Form:
+def _choose(tried: dict[Form, float], count: int, *, has_shape: bool) -> Form:
     """The form with the least left-out error, with many rows knots if in doubt.
 
-    Two rows without a shape to follow give a straight line.
+    Rows too few to leave any out follow the shape of others, or two of them a straight line.
     """
     if not tried:
-        return "curve" if count > 1 else "knots"
+        alone: Form = "curve" if count > 1 else "knots"
+        return "scaled" if has_shape else alone
     best = min(tried, key=lambda name: tried[name])
     if count < DENSE_ROWS or "knots" not in tried:
         return best

@@ -61,6 +61,9 @@ def test_few_rows_follow_a_denser_shape() -> None:
     assert found.seconds(LADDER) == pytest.approx(1.2 * shape.seconds(LADDER), rel=1e-6)
     assert found.size_range == (few[0], few[-1])
     assert set(found.borrowed) == set(LADDER) - set(few)
+    from_one = fit(rows_of(1.2 * shape.seconds(few[1:2]), few[1:2]), shapes=[shape])
+    assert from_one.form == "scaled"
+    assert from_one.seconds(LADDER) == pytest.approx(found.seconds(LADDER), rel=1e-6)
 
 
 def test_two_rows_alone_are_a_line_and_one_is_a_constant() -> None:
