@@ -2,8 +2,9 @@
 
 A row that a curve was fitted on is judged twice: as fitted (split fit), and left out (split test).
 Left out means by its own group's other sizes (few rows also follow the shape of a denser ladder);
-groups whose sisters were measured at the size are judged once more with those. Rows that nothing was fitted on are tests as they are. Further
-tests leave out a whole GPU, or its whole generation, and fit DeepEP on one row over several nodes.
+groups whose sisters were measured at the size are judged once more with those. Rows that nothing
+was fitted on are tests as they are. Further tests leave out a whole GPU, or its whole generation,
+and fit DeepEP on one row over several nodes.
 Errors are relative: predicted / measured - 1.
 """
 
