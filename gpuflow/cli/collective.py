@@ -32,6 +32,7 @@ ITEM_BYTES = {
     "int64": 8,
     "float64": 8,
 }
+MOST_RANKS = 16_384
 DEFAULT_SIZES = "4KiB..256MiB"
 DEFAULT_GPU = "h100-sxm"
 MOST_TRACED = 1 << 20
@@ -39,7 +40,9 @@ MOST_TRACED = 1 << 20
 MOST_TRACED_RANKS = 128
 
 OperationArgument = Annotated[str, typer.Argument(parser=one_of("OP", OPERATIONS), metavar="OP")]
-RanksOption = Annotated[int | None, typer.Option(parser=whole("--ranks", 2), metavar="N")]
+RanksOption = Annotated[
+    int | None, typer.Option(parser=whole("--ranks", 2, MOST_RANKS), metavar="N")
+]
 NodesOption = Annotated[int | None, typer.Option(parser=whole("--nodes"), metavar="K")]
 GpuOption = Annotated[str | None, typer.Option(metavar="NAME")]
 SizesOption = Annotated[Sizes | None, typer.Option(parser=sizes("--sizes"), metavar="A..B|S")]

@@ -58,13 +58,13 @@ def one_of(option: str, allowed: Sequence[str]) -> Callable[[str], str]:
     return parse
 
 
-def whole(option: str, least: int = 1) -> Callable[[str], int]:
+def whole(option: str, least: int = 1, most: int = _LARGEST) -> Callable[[str], int]:
     """A parser that takes a whole number, written plainly."""
 
     def parse(text: str) -> int:
         plain = text.strip()
-        if not (plain.isascii() and plain.isdigit()) or not least <= int(plain[:12]) <= _LARGEST:
-            raise bad_option(option, "option_whole", found=text, least=least, most=_LARGEST)
+        if not (plain.isascii() and plain.isdigit()) or not least <= int(plain[:12]) <= most:
+            raise bad_option(option, "option_whole", found=text, least=least, most=most)
         return int(plain)
 
     return parse
@@ -105,7 +105,7 @@ def sizes(option: str) -> Callable[[str], Sizes]:
         if high < low or high > _LARGEST_SIZE or (separator and not low):
             raise bad_option(option, "option_sizes", found=text)
         found = [low]
-        while found[-1] * 2 <= high:
+        while 0 < found[-1] * 2 <= high:
             found.append(found[-1] * 2)
         return Sizes(tuple(found) if found[-1] == high else (*found, high))
 

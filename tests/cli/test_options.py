@@ -1,0 +1,78 @@
+"""From the text of an option to its value."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuflow.cli.options import Early, look_ahead, nearest, share, sizes, whole
+from gpuflow.cli.play import ScreenSize, screen_size
+from gpuflow.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("16KiB", (16_384,)),
+        ("0", (0,)),
+        ("8..64", (8, 16, 32, 64)),
+        ("8..100", (8, 16, 32, 64, 100)),
+        ("1K..4K", (1024, 2048, 4096)),
+        ("1 MiB..1 MiB", (2**20,)),
+    ],
+)
+def test_sizes_are_one_or_the_doublings_of_a_range(text: str, size_bytes: tuple[int, ...]) -> None:
+    assert sizes("--sizes")(text).size_bytes == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "..", "8..", "..8", "64..8", "0..8", "-1", "1PiB..9PiB", "x"])
+def test_a_range_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        sizes("--sizes")(text)
+
+
+@pytest.mark.parametrize("text", ["1", " 12 ", "1000000000"])
+def test_whole_numbers_are_read_plainly(text: str) -> None:
+    assert whole("--tp")(text) == int(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "-1", "1.0", "1e3", "0x10", "１２", "1_000", "²", "9" * 5000]
+)
+def test_what_is_no_whole_number_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        whole("--tp")(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("20%", 0.2), ("0.2", 0.2), ("99 %", 0.99)])
+def test_a_share_is_a_percentage_or_a_fraction(text: str, value: float) -> None:
+    assert share("--overhead")(text) == pytest.approx(value)
+
+
+def test_a_screen_is_columns_by_rows() -> None:
+    assert screen_size("120x40") == screen_size("120X40") == ScreenSize(120, 40)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "early"),
+    [
+        ([], Early("", None, "table", False)),
+        (["table"], Early("table", None, "table", False)),
+        (["--lang", "zh", "table"], Early("table", "zh", "table", False)),
+        (["table", "--lang=zh", "--format", "csv"], Early("table", "zh", "csv", False)),
+        (["--no-color", "list"], Early("list", None, "table", True)),
+        (["--tp", "4", "table"], Early("", None, "table", False)),
+        (["table", "--lang", "fr", "--format", "xml"], Early("table", None, "table", False)),
+        (["table", "--lang", "en", "--lang", "zh"], Early("table", "zh", "table", False)),
+        (["table", "--", "--format", "json"], Early("table", None, "table", False)),
+        (["table", "--format"], Early("table", None, "table", False)),
+    ],
+)
+def test_verb_language_and_format_are_known_before_parsing(
+    arguments: list[str], early: Early
+) -> None:
+    assert look_ahead(arguments) == early
+
+
+def test_only_near_spellings_are_suggested() -> None:
+    assert nearest("tabel", ["table", "list"]) == "table"
+    assert nearest("banana", ["table", "list"]) == ""
