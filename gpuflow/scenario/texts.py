@@ -17,10 +17,11 @@ _MAX_PROBLEMS = 10
 """Of one text; finding the place of each takes as long as the text is."""
 
 _BRACES = re.compile(r"\{\{|\}\}|\{[^{}\n]*\}|[{}]")
+# The escapes are the Chinese words for (nano-, micro-, milli-) second and for byte.
 _QUANTITY = re.compile(
     r"[0-9][0-9.,]*\s?(?:[KMGTP]i?B(?:/s|ps)?|[KMGT]?b(?:/s|ps|it/s)|k[Bb](?:/s|ps)?|B/s|bytes?"
     r"|ns|us|µs|μs|ms|[GTP]?FLOPS?(?:/s)?|%|％"
-    r"|seconds?|microseconds?|milliseconds?|纳秒|微秒|毫秒|秒|字节)(?![A-Za-z0-9])"
+    r"|seconds?|microseconds?|milliseconds?|[\u7eb3\u5fae\u6beb]?\u79d2|\u5b57\u8282)(?![A-Za-z0-9])"
 )
 
 

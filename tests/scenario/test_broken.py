@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -141,6 +142,31 @@ def test_a_name_that_is_no_path_gets_the_nearest_scenario() -> None:
     (problem,) = problems_of("tp2-pp")
     assert (problem.code, problem.hint) == ("unknown_scenario", "did_you_mean")
     assert problem.values["suggestion"] == "tp2-pp2"
+
+
+PIECES = (
+    *"：\t{}[]'\"\n:#|>@`?~🙂\r\x85\u2028\u200d\x00",
+    *("- ", "&a ", "*a", "!!x ", "<<: ", "---\n", "%YAML 9\n", "1e3", "null", "{x}", "4 MiB", "\\"),
+)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_slip_of_the_keyboard_is_a_crash(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    text = SMALL.read_text("utf-8")
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(text))
+        cut = chance.choice((0, 0, chance.randrange(40)))
+        text = text[:at] + chance.choice(PIECES) + text[at + cut :]
+    path = tmp_path / "x.yaml"
+    path.write_bytes(text.encode())
+    problems: tuple[Problem, ...] = ()
+    try:
+        load_scenario(path)
+    except ScenarioError as error:
+        problems = error.problems
+    for language in LANGUAGES:
+        assert bool(report(problems, language)) == bool(problems)
 
 
 BOMBS = {
