@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gpuflow.cluster.cost import ACTIVATION_BYTES, PassShape
 from gpuflow.cluster.mesh import Groups, Mesh
+from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.timeline import TimeSource
 from gpuflow.scenario.spec import FabricSpec, Payload, Scenario, TrafficClass
 
@@ -25,15 +26,6 @@ TRAFFIC_CLASS: dict[Payload, TrafficClass] = {
     "token": "token",
     "output": "output",
 }
-
-
-def bus_factor(collective: str, n_ranks: int) -> float:
-    """Bus bandwidth = factor x size / time (nccl-tests, PERFORMANCE.md)."""
-    if collective == "all_reduce":
-        return 2 * (n_ranks - 1) / n_ranks
-    if collective in {"reduce_scatter", "all_gather", "all_to_all", "gather", "scatter"}:
-        return (n_ranks - 1) / n_ranks
-    return 1.0
 
 
 @dataclass(frozen=True, slots=True)

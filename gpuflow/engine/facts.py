@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from gpuflow.cluster.cost import CostModel, decode_shape
 from gpuflow.cluster.parameters import kv_bytes_per_token, stage_layers
+from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.cache import CacheFill
-from gpuflow.engine.collective_time import TOKEN_ID_BYTES, bus_factor, message_size
+from gpuflow.engine.collective_time import TOKEN_ID_BYTES, message_size
 from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.timeline import Span, StepTime, Timeline
 from gpuflow.scenario.spec import Scenario

@@ -14,11 +14,11 @@ from gpuflow.cluster.cost import CostModel, PassShape, decode_shape, prefill_sha
 from gpuflow.cluster.mesh import Groups, Mesh, mesh_of
 from gpuflow.cluster.parameters import stage_layers
 from gpuflow.collectives.algorithms import default_algorithm
+from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.collective_time import (
     MessageTime,
     assumed_collective,
     assumed_hop,
-    bus_factor,
     fabric_of,
     message_size,
     traffic_class,

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpuflow.cluster.mesh import mesh_of
-from gpuflow.engine.collective_time import bus_factor, fabric_of
+from gpuflow.collectives.oracle import bus_factor
+from gpuflow.engine.collective_time import fabric_of
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import FabricSpec, Phase, Scenario, TrafficClass
