@@ -5,9 +5,9 @@ from __future__ import annotations
 from gpuflow.draw.view import Scene, StepTexts
 from gpuflow.engine.facts import facts
 from gpuflow.engine.moment import Moments
+from gpuflow.engine.telling import tell
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language, Text
-from gpuflow.units import format_quantity
 
 
 def scene_of(moments: Moments, language: Language) -> Scene:
@@ -32,12 +32,12 @@ def scene_of(moments: Moments, language: Language) -> Scene:
 def step_texts(timeline: Timeline, index: int, language: Language) -> StepTexts:
     """The texts of one step, every placeholder filled with the engine's figure."""
     spec = timeline.scenario.steps[index]
-    values = {name: format_quantity(value) for name, value in facts(timeline, index).items()}
+    values = facts(timeline, index)
     idle = timeline.steps[index].is_idle and spec.idle is not None
     summary = spec.idle if idle and spec.idle is not None else spec.summary
 
     def fill(text: Text) -> str:
-        return text.in_language(language).format_map(values)
+        return tell(text.in_language(language), values)
 
     return StepTexts(
         title=fill(spec.title),

@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from gpuflow.cluster.cost import CostModel
-from gpuflow.cluster.points import Point, collective_points
-from gpuflow.collectives.algorithms import ALGORITHMS
+from gpuflow.cluster.row_prediction import (
+    collective_seconds,
+    exchange_rate,
+    exchange_seconds,
+    hand_over_seconds,
+)
+from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.timeline import Timeline, TimeSource
 from gpuflow.errors import ScenarioError
 from gpuflow.scenario import catalog
 from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
-from gpuflow.scenario.machines import machines
-from gpuflow.scenario.spec import ClusterSpec, Scenario
+from gpuflow.scenario.spec import Scenario
 
 Columns = Mapping[str, str]
 PROFILE = "ideal"
 
-_OWN_ALGORITHM = {"one_shot": "one_shot", "two_shot": "two_shot"}
-"""Kernels that are one algorithm, whatever the size."""
-_LIBRARIES = {"nccl", "rccl"}
-"""Kernels that choose among all algorithms, as the simulation does."""
-
+CURVE_KINDS = frozenset({"collective", "expert", "kv_transfer"})
+"""Kinds whose groups the cluster room sums up, with what each curve has not seen told apart."""
 
 MeasurementKind = Literal["collective", "gemm", "inference", "kv_transfer", "expert", "serving"]
 
@@ -107,11 +107,10 @@ def accuracy_of(predictions: Iterable[Prediction]) -> Accuracy:
 
 def predict(rows: Sequence[Measurement]) -> list[tuple[Measurement, Prediction]]:
     """The figures of every row: one each, but TTFT and TPOT of a serving row."""
-    collectives = _Collectives([row.columns for row in rows if row.kind == "collective"])
     return [
         (row, _prediction(metric, row.columns.get(column, ""), rule, row.columns))
         for row in rows
-        for metric, column, rule in _metrics(row, collectives)
+        for metric, column, rule in _metrics(row)
     ]
 
 
@@ -119,23 +118,25 @@ _Rule = Callable[[Columns], tuple[float, TimeSource]]
 """From a row to the predicted value in the metric's unit."""
 
 
-def _metrics(row: Measurement, collectives: _Collectives) -> list[tuple[str, str, _Rule]]:
+def _metrics(row: Measurement) -> list[tuple[str, str, _Rule]]:
     """Metric, the column it stands in, and how it is predicted."""
     kind, columns = row.kind, row.columns
-    if kind == "collective":
-        if columns.get("time_us") or not columns.get("busbw_GB_per_s"):
-            return [("time_us", "time_us", collectives.microseconds)]
-        return [("busbw_GB_per_s", "busbw_GB_per_s", collectives.bus_bandwidth)]
-    if kind == "gemm":
-        return [("time_us", "time_us", _gemm_us)]
     if kind == "inference":
         return [(columns.get("metric", ""), "value", _inference)]
     if kind == "serving":
         return [(name, name, _unless("needs_engine_profile")) for name in ("ttft_ms", "tpot_ms")]
-    if kind == "expert":
-        metric = "time_us" if columns.get("time_us") else "bandwidth_GB_per_s"
-        return [(metric, metric, _unless("not_modelled"))]
-    return [("time_ms", "time_ms", _unless("not_modelled"))]
+    metric, rule = "time_us", _gemm_us
+    if kind == "collective":
+        rule = _curve(collective_seconds, 1e6)
+        if not columns.get("time_us") and columns.get("busbw_GB_per_s"):
+            metric, rule = "busbw_GB_per_s", _curve(_collective_rate, 1e-9)
+    elif kind == "expert":
+        rule = _curve(exchange_seconds, 1e6)
+        if not columns.get("time_us"):
+            metric, rule = "bandwidth_GB_per_s", _curve(exchange_rate, 1e-9)
+    elif kind == "kv_transfer":
+        metric, rule = "time_ms", _curve(hand_over_seconds, 1e3)
+    return [(metric, metric, rule)]
 
 
 def _unless(code: str) -> _Rule:
@@ -177,68 +178,27 @@ def _count(columns: Columns, name: str) -> int:
     return int(value)
 
 
-# ---------------------------------------------------------------- collectives
+# ---------------------------------------------------------------- curves
 
 
-class _Case(NamedTuple):
-    """What is measured over a range of sizes."""
+def _curve(seconds: Callable[[Columns], tuple[float, TimeSource]], factor: float) -> _Rule:
+    """A rule from the fitted curves of the cluster room."""
 
-    collective: str
-    algorithms: tuple[str, ...] | None
-    gpu: str
-    ranks: int
-    nodes: int
+    def rule(columns: Columns) -> tuple[float, TimeSource]:
+        try:
+            value, source = seconds(columns)
+        except ValueError:
+            raise _NoPredictionError("machine_unknown") from None
+        return factor * value, source
 
-
-class _Collectives:
-    """Points of all collectives of a table, each case reckoned once for all its sizes."""
-
-    def __init__(self, rows: Iterable[Columns]) -> None:
-        self._sizes: dict[_Case, set[int]] = {}
-        self._points: dict[_Case, dict[int, Point]] = {}
-        for columns in rows:
-            with suppress(_NoPredictionError):
-                size = _count(columns, "size_bytes")
-                self._sizes.setdefault(_case(columns), set()).add(size)
-
-    def microseconds(self, columns: Columns) -> tuple[float, TimeSource]:
-        """Time of the quickest algorithm of the row's kernel."""
-        point = self._point(columns)
-        return 1e6 * point.time_s, point.time_source
-
-    def bus_bandwidth(self, columns: Columns) -> tuple[float, TimeSource]:
-        """Bus bandwidth of the same, in GB/s."""
-        point = self._point(columns)
-        return point.bus_bandwidth_bytes_per_s / 1e9, point.time_source
-
-    def _point(self, columns: Columns) -> Point:
-        case, size = _case(columns), _count(columns, "size_bytes")
-        if case not in self._points:
-            cluster = _cluster(case.gpu, case.ranks, case.nodes)
-            points = collective_points(
-                case.collective, cluster, case.ranks, sorted(self._sizes[case]), case.algorithms
-            )
-            self._points[case] = {point.size_bytes: point for point in points if point.chosen}
-        return self._points[case][size]
+    return rule
 
 
-def _case(columns: Columns) -> _Case:
-    kernel, collective = columns["kernel"], columns["collective"]
-    if collective not in ALGORITHMS:
-        raise _NoPredictionError("not_modelled")
-    if kernel not in _OWN_ALGORITHM and kernel not in _LIBRARIES:
-        raise _NoPredictionError("kernel_other")
-    algorithms = (_OWN_ALGORITHM[kernel],) if kernel in _OWN_ALGORITHM else None
-    ranks, nodes = _count(columns, "ranks"), _count(columns, "nodes")
-    return _Case(collective, algorithms, columns["gpu"], ranks, nodes)
-
-
-def _cluster(gpu: str, ranks: int, nodes: int) -> ClusterSpec:
-    try:
-        return machines(gpu, ranks, nodes)
-    except ScenarioError as error:
-        is_known = error.problems[0].code in {"nodes_do_not_divide", "node_too_small"}
-        raise _NoPredictionError("split_impossible" if is_known else "gpu_unknown") from None
+def _collective_rate(columns: Columns) -> tuple[float, TimeSource]:
+    """Bus bandwidth (bytes/s) of a row of the tables of collectives."""
+    time_s, source = collective_seconds(columns)
+    factor = bus_factor(columns["collective"], int(columns["ranks"]))
+    return factor * float(columns["size_bytes"]) / time_s, source
 
 
 # ---------------------------------------------------------------- models

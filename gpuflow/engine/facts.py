@@ -27,7 +27,7 @@ def facts(timeline: Timeline, step_index: int) -> dict[str, Quantity]:
         **_layer_facts(timeline.scenario, step, timeline),
         **_traffic_facts(timeline, step),
         **_memory_facts(timeline),
-        **_result_facts(timeline),
+        **_result_facts(timeline, step),
     }
 
 
@@ -138,15 +138,18 @@ def _memory_facts(timeline: Timeline) -> dict[str, Quantity]:
     }
 
 
-def _result_facts(timeline: Timeline) -> dict[str, Quantity]:
+def _result_facts(timeline: Timeline, step: StepTime) -> dict[str, Quantity]:
     scenario = timeline.scenario
     shape = decode_shape(scenario)
-    hops = [s for s in timeline.spans if s.kind == "send" and s.phase == "prefill"]
+    travelling = {s.payload for s in timeline.spans}
+    logits = Quantity(message_size(scenario, "logits", shape, 2), "bytes")
+    token = Quantity(TOKEN_ID_BYTES * scenario.workload.batch, "bytes")
+    hops = [s for s in timeline.spans if s.kind == "send" and s.phase == step.phase]
     return {
         "hop_size": Quantity(hops[0].message_size_bytes, "bytes") if hops else NONE,
         "hop_time": Quantity(hops[0].duration_s, "time") if hops else NONE,
-        "logits_size": Quantity(message_size(scenario, "logits", shape, 2), "bytes"),
-        "token_size": Quantity(TOKEN_ID_BYTES * scenario.workload.batch, "bytes"),
+        "logits_size": logits if "logits" in travelling else NONE,
+        "token_size": token if travelling & {"token", "output"} else NONE,
         "ttft": Quantity(timeline.ttft_s, "time"),
         "tpot": Quantity(timeline.tpot_s, "time") if timeline.laps else NONE,
         "tokens_per_s": _count(round(tokens_per_s(timeline))) if timeline.laps else NONE,
