@@ -15,19 +15,21 @@ RowsOption = Annotated[bool, typer.Option("--rows")]
 
 def accuracy(output: Output, truth: TruthOption = None, rows: RowsOption = False) -> None:
     """Print how far the predictions miss."""
+    from gpuflow.cluster.accuracy import accuracy_groups
     from gpuflow.engine.accuracy import predict
     from gpuflow.exporters.accuracy import (
         Judged,
         accuracy_tables,
+        all_groups,
         group_record,
-        groups_of,
         row_record,
     )
     from gpuflow.importers.truth import read_truth, shipped_truth
 
-    found = read_truth(truth or shipped_truth())
+    folder = truth or shipped_truth()
+    found = read_truth(folder)
     judged = [Judged(row, prediction) for row, prediction in predict(found.rows)]
-    groups = groups_of(judged)
+    groups = all_groups(judged, accuracy_groups(folder))
     if output.format == "json":
         output.document(
             {
@@ -40,5 +42,6 @@ def accuracy(output: Output, truth: TruthOption = None, rows: RowsOption = False
     elif output.format == "csv":
         output.records(list(map(row_record, judged)) if rows else list(map(group_record, groups)))
     else:
-        shown = judged if rows else []
-        output.tables(*accuracy_tables(groups, shown, found.skipped, output.language))
+        output.tables(
+            *accuracy_tables(groups, judged, found.skipped, output.language, with_rows=rows)
+        )

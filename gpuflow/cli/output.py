@@ -13,7 +13,7 @@ from typing import TextIO
 from gpuflow import words
 from gpuflow.cli.options import Early, Format
 from gpuflow.cli.streams import CHINESE, Streams, can_show, write_text
-from gpuflow.exporters.grid import Paint, grid_text, painter
+from gpuflow.exporters.grid import grid_text, painter
 from gpuflow.exporters.tables import Table, csv_text, markdown
 from gpuflow.scenario.spec import Language
 
@@ -29,8 +29,7 @@ class Output:
     verb: str
     language: Language
     format: Format
-    paint: Paint
-    """Colours a piece of text, or leaves it as it is."""
+    has_color: bool
     width: int | None
     """Cells of the terminal; None in a pipe or file, where nothing is folded or cut."""
 
@@ -61,7 +60,8 @@ class Output:
         if self.format == "markdown":
             self.write("\n\n".join(map(markdown, tables)))
         else:
-            self.write("\n\n".join(grid_text(table, self.width, self.paint) for table in tables))
+            paint = painter(self.has_color)
+            self.write("\n\n".join(grid_text(table, self.width, paint) for table in tables))
 
     def records(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Rows for programs, as CSV under the names that JSON has."""
@@ -80,7 +80,7 @@ def output_for(streams: Streams, early: Early, verb: str) -> Output:
         verb,
         language,
         early.format,
-        painter(has_color(streams.stdout, environ, early.no_color)),
+        has_color(streams.stdout, environ, early.no_color),
         terminal_width(streams.stdout),
     )
 

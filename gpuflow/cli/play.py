@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuflow.cli.options import Request, bad_option
+from gpuflow.cli.options import Request, bad_option, one_of
 from gpuflow.cli.output import Output
+from gpuflow.draw.theme import THEMES
 
 if TYPE_CHECKING:
+    from gpuflow.draw.frame import Frame
     from gpuflow.engine.pace import Pace
     from gpuflow.engine.timeline import Timeline
 
@@ -26,6 +28,7 @@ class ScreenSize:
 
 DEFAULT_SIZE = ScreenSize(100, 30)
 _LARGEST_SCREEN = 2000
+_FASTEST = 1000
 
 
 def screen_size(text: str) -> ScreenSize:
@@ -37,12 +40,29 @@ def screen_size(text: str) -> ScreenSize:
     return ScreenSize(columns, rows)
 
 
+def speed_factor(text: str) -> float:
+    """How many times as fast."""
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed <= _FASTEST:
+        raise bad_option("--speed", "option_speed", found=text, most=_FASTEST)
+    return speed
+
+
 AtOption = Annotated[str | None, typer.Option("--at", metavar="STEP|TIME")]
 SizeOption = Annotated[
     ScreenSize | None, typer.Option("--size", parser=screen_size, metavar="COLSxROWS")
 ]
 PrintOption = Annotated[bool, typer.Option("--print")]
 PlainOption = Annotated[bool, typer.Option("--plain")]
+AsciiOption = Annotated[bool, typer.Option("--ascii")]
+SpeedOption = Annotated[float | None, typer.Option("--speed", parser=speed_factor, metavar="X")]
+ThemeOption = Annotated[
+    str | None,
+    typer.Option("--theme", parser=one_of("--theme", THEMES), metavar=f"{{{','.join(THEMES)}}}"),
+]
 
 
 def play(
@@ -52,6 +72,9 @@ def play(
     size: SizeOption = None,
     print_: PrintOption = False,
     plain: PlainOption = False,
+    ascii_: AsciiOption = False,
+    speed: SpeedOption = None,
+    theme: ThemeOption = None,
 ) -> int:
     """Play, or write what would be played."""
     from gpuflow.cli.request import inputs_of, scenario_of
@@ -69,22 +92,21 @@ def play(
         output.document({"inputs": inputs_of(scenario), "steps": steps})
         return 0
     if print_:
-        output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output))
+        output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output, is_ascii=ascii_).text())
         return 0
     if plain or not output.streams.is_terminal():
-        from gpuflow.exporters.plain import steps_text
-
-        if not plain:
-            output.say("play.no_terminal")
-        output.write(steps_text(timeline, output.language, output.width))
+        _tell(timeline, output, is_wanted=plain)
         return 0
-    # 0.4 s of widgets that only a live player needs
     from gpuflow.tui.player import run_player
 
     return run_player(
         timeline,
         language=output.language,
+        theme=theme,
         start_s=start_s,
+        has_color=output.has_color,
+        is_ascii=ascii_,
+        speed=speed or 1.0,
     )
 
 
@@ -106,7 +128,10 @@ def _moment(at: str | None, timeline: Timeline, pace: Pace) -> float:
         raise bad_option("--at", "option_at", found=at, count=len(ids), allowed=ids) from None
 
 
-def _frame(pace: Pace, start_s: float, size: ScreenSize, output: Output) -> str:
+def _frame(
+    pace: Pace, start_s: float, size: ScreenSize, output: Output, *, is_ascii: bool
+) -> Frame:
+    from gpuflow.draw.ascii import to_ascii
     from gpuflow.draw.play import draw_play
     from gpuflow.draw.scene import scene_of
     from gpuflow.draw.view import PlayView
@@ -114,10 +139,21 @@ def _frame(pace: Pace, start_s: float, size: ScreenSize, output: Output) -> str:
 
     moments = Moments(pace)
     view = PlayView(
-        scene=scene_of(moments, output.language),
+        # What ASCII has no signs for is better said in English than in question marks.
+        scene=scene_of(moments, "en" if is_ascii else output.language),
         state=moments.at(start_s),
         width=size.columns,
         height=size.rows,
         is_playing=False,
     )
-    return draw_play(view).text()
+    frame = draw_play(view)
+    return to_ascii(frame) if is_ascii else frame
+
+
+def _tell(timeline: Timeline, output: Output, *, is_wanted: bool) -> None:
+    """The steps as text; where nobody asked for text, why it is not the player."""
+    from gpuflow.exporters.plain import steps_text
+
+    if not is_wanted:
+        output.say("play.no_terminal")
+    output.write(steps_text(timeline, output.language, output.width))

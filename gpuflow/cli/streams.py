@@ -10,57 +10,15 @@ import codecs
 import io
 import os
 import sys
-import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TextIO
 
-from gpuflow.cells import cell_width
+from gpuflow.draw.ascii import ascii_text
 
 ASCII_ERRORS = "gpuflow.ascii"
 """Name of the codec error handler that stands in for missing characters."""
-
-_LIKENESS: Mapping[str, str] = {
-    **dict.fromkeys("─━═╌╍┄┅—–‐‑−╴╶", "-"),
-    **dict.fromkeys("│┃║╎╏┆┇", "|"),
-    **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝╠╣╦╩╬┏┓┗┛┣┫┳┻╋", "+"),
-    **dict.fromkeys("█▇▆▅▄▃▂▁▉▊▋▌▍▎▏■●▓▒", "#"),
-    **dict.fromkeys("░□○", "."),
-    **dict.fromkeys("▶▸►»→⏵⇒›", ">"),
-    **dict.fromkeys("◀◂◄«←⏴⇐‹", "<"),
-    **dict.fromkeys("↔⇄⇆", "="),
-    **dict.fromkeys("↑▲▴", "^"),
-    **dict.fromkeys("↓▼▾", "v"),
-    **dict.fromkeys("·•∙・", "."),
-    **dict.fromkeys("‘’′", "'"),
-    **dict.fromkeys("“”″", '"'),
-    **dict.fromkeys("µμ", "u"),
-    **dict.fromkeys("🟦🟪🟧", "# "),
-    "⏩": ">>",
-    "⏸": "=",
-    "␣": "_",
-    "⇥": ">",
-    "×": "x",
-    "÷": "/",
-    "✓": "+",
-    "✗": "x",
-    "≈": "~",
-    "≥": ">=",
-    "≤": "<=",
-    "≠": "!=",
-    "±": "+-",
-    "…": "...",
-    "，": ", ",
-    "。": ". ",
-    "、": ", ",
-    "：": ": ",
-    "；": "; ",
-    "（": " (",
-    "）": ") ",
-    "「": '"',
-    "」": '"',
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,21 +133,10 @@ def _discard(stream: TextIO) -> None:
 
 
 def ascii_likeness(error: UnicodeError) -> tuple[str, int]:
-    """Codec error handler: what to write for characters that the encoding lacks.
-
-    One sign a cell, so that columns keep standing under each other where that can be.
-    """
+    """Codec error handler: what to write for characters that the encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(map(_likeness, lacking)), error.end
-
-
-def _likeness(character: str) -> str:
-    if character in _LIKENESS:
-        return _LIKENESS[character]
-    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode("ascii")
-    return plain if plain.isprintable() and plain else "?" * cell_width(character)
+    return ascii_text(error.object[error.start : error.end]), error.end
 
 
 CHINESE = "\u4e2d"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 
 from gpuflow.cluster.cost import CostModel
 from gpuflow.cluster.row_prediction import (
@@ -125,7 +125,7 @@ def _metrics(row: Measurement) -> list[tuple[str, str, _Rule]]:
         return [(columns.get("metric", ""), "value", _inference)]
     if kind == "serving":
         return [(name, name, _unless("needs_engine_profile")) for name in ("ttft_ms", "tpot_ms")]
-    metric, rule = "time_us", _gemm_us
+    metric, rule = "time_us", cast(_Rule, _gemm_us)
     if kind == "collective":
         rule = _curve(collective_seconds, 1e6)
         if not columns.get("time_us") and columns.get("busbw_GB_per_s"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuflow.engine.accuracy import Accuracy, Measurement, Prediction, accuracy_of
-from gpuflow.exporters.figures import share_or_nothing
+from gpuflow.cluster.accuracy import AccuracyGroup
+from gpuflow.engine.accuracy import CURVE_KINDS, Accuracy, Measurement, Prediction, accuracy_of
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.scenario.spec import Language
+from gpuflow.units import format_count
 from gpuflow.words import t
 
 
@@ -33,8 +35,32 @@ class Group:
     accuracy: Accuracy
 
 
+def all_groups(judged: Sequence[Judged], curves: Sequence[AccuracyGroup]) -> list[Group]:
+    """Groups of the curves as the cluster room sums them up, then all others."""
+    others = [item for item in judged if item.row.kind not in CURVE_KINDS]
+    return [*map(_of_curve, curves), *groups_of(others)]
+
+
+def _of_curve(group: AccuracyGroup) -> Group:
+    return Group(
+        file=group.file,
+        source=group.source,
+        gpu=group.gpu or "",
+        ranks=group.ranks,
+        name=group.name,
+        split=group.split,
+        accuracy=Accuracy(
+            rows=group.rows,
+            predicted_rows=group.rows,
+            mean_abs_error=group.mean_abs_error,
+            worst_abs_error=group.worst_abs_error,
+            bias=group.bias,
+        ),
+    )
+
+
 def groups_of(judged: Sequence[Judged]) -> list[Group]:
-    """Groups in the order in which their first row stands."""
+    """Groups of rows that no constant was fitted on, in the order of their first row."""
     members: dict[tuple[str, str, str, int | None, str], list[Prediction]] = {}
     for item in judged:
         columns = item.row.columns
@@ -53,7 +79,6 @@ def groups_of(judged: Sequence[Judged]) -> list[Group]:
             gpu=gpu,
             ranks=ranks,
             name=name,
-            # No constant of the program is fitted on these files.
             split="test",
             accuracy=accuracy_of(predictions),
         )
@@ -132,16 +157,18 @@ def row_record(item: Judged) -> dict[str, object]:
 
 
 def accuracy_tables(
-    groups: Sequence[Group], judged: Sequence[Judged], skipped: Sequence[str], language: Language
+    groups: Sequence[Group],
+    judged: Sequence[Judged],
+    skipped: Sequence[str],
+    language: Language,
+    *,
+    with_rows: bool,
 ) -> list[Table]:
-    """The groups; then the rows, where `judged` holds any."""
+    """The groups that were predicted, why others were not, and the rows if they are wanted."""
     names = ("file", "group", "gpu", "ranks", "source", "split")
-    figures = ("rows", "predicted_rows", "mean_error", "worst_error", "bias")
+    figures = ("rows", "mean_error", "worst_error", "bias")
     columns = [Column(t(f"column.{name}", language), marks_row=name == "group") for name in names]
     columns += [Column(t(f"column.{name}", language), "right") for name in figures]
-    notes = [t("accuracy.note", language)]
-    if skipped:
-        notes.append(t("accuracy.skipped", language, files=list(skipped)))
     rows = [
         (
             group.file,
@@ -150,16 +177,40 @@ def accuracy_tables(
             NOTHING if group.ranks is None else str(group.ranks),
             group.source,
             group.split,
-            str(group.accuracy.rows),
             str(group.accuracy.predicted_rows),
-            share_or_nothing(group.accuracy.mean_abs_error),
-            share_or_nothing(group.accuracy.worst_abs_error),
-            share_or_nothing(group.accuracy.bias),
+            _percent(group.accuracy.mean_abs_error),
+            _percent(group.accuracy.worst_abs_error),
+            _percent(group.accuracy.bias),
         )
         for group in groups
+        if group.accuracy.predicted_rows
     ]
+    notes = [t("accuracy.note", language), *_not_predicted(judged, language)]
+    if skipped:
+        notes.append(t("accuracy.skipped", language, files=list(skipped)))
     tables = [table_of(t("accuracy.title", language), columns, rows, notes)]
-    return [*tables, _rows_table(judged, language)] if judged else tables
+    return [*tables, _rows_table(judged, language)] if with_rows else tables
+
+
+def _percent(error: float | None) -> str:
+    """An error with one decimal; what a fit leaves of rounding is none."""
+    return NOTHING if error is None else f"{100 * error + 0.0:.1f} %"
+
+
+def _not_predicted(judged: Sequence[Judged], language: Language) -> list[str]:
+    """How many figures of each file have no prediction, and why."""
+    counts = Counter((item.row.file, item.prediction.why) for item in judged)
+    return [
+        t(
+            "accuracy.not_predicted",
+            language,
+            file=file,
+            count=format_count(count),
+            why=t(f"why.{why}", language),
+        )
+        for (file, why), count in counts.items()
+        if why
+    ]
 
 
 def _rows_table(judged: Sequence[Judged], language: Language) -> Table:

@@ -38,9 +38,9 @@ def test_a_row_without_prediction_says_why(judged: list[Judged]) -> None:
     assert [item.why for item in by_file(judged, "collectives.csv")] == [
         None,
         None,
-        "kernel_other",
-        "split_impossible",
-        "gpu_unknown",
+        "machine_unknown",
+        "machine_unknown",
+        "machine_unknown",
         "number_unreadable",
     ]
     assert [item.why for item in by_file(judged, "one_operator.csv")] == [None, "model_unknown"]
