@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from gpuflow.scenario.load import Overrides, load_scenario
-
 from gpuflow.scenario.spec import Scenario
 
 Load = Callable[..., Scenario]
