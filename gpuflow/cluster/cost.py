@@ -14,15 +14,18 @@ from dataclasses import dataclass
 
 from gpuflow.cluster.mesh import is_dispatched
 from gpuflow.cluster.parameters import (
-    attention_weights,
+    WeightBytes,
     expert_weights,
+    held_mixing_weights,
     kv_values_per_token,
+    norm_weights,
     router_weights,
     shared_weights,
     stage_layers,
     weight_bytes,
 )
-from gpuflow.scenario.spec import AttentionSpec, LayerSpec, MlpSpec, Phase, Scenario
+from gpuflow.cluster.recurrent import recurrent_flop, state_bytes
+from gpuflow.scenario.spec import AttentionSpec, LayerSpec, MixerSpec, MlpSpec, Phase, Scenario
 
 ACTIVATION_BYTES = 2.0
 """Activations and KV cache are 16 bit in every precision (the usual serving default)."""
@@ -166,16 +169,43 @@ class CostModel:
     # ------------------------------------------------------------ parts of a layer
 
     def attention(self, layer: LayerSpec, shape: PassShape) -> Cost:
-        """Projections, scores and values, cache reading; half of the layer's fixed overhead."""
-        a, tp = layer.attention, self.scenario.parallel.tp
-        weights = attention_weights(a, self.h)
-        held = weights.split / tp + weights.kv_split / min(tp, a.kv_heads) + weights.replicated
-        cost = self.gemm(shape.tokens, held, held, self.stored.attention)
-        cost += self._scores(a, shape)
+        """Projections, scores and values, cache reading; half of the layer's fixed overhead.
+
+        A mixer counts here too. A layer that mixes no tokens costs nothing.
+        """
+        if layer.attention is None and layer.mixer is None:
+            return NOTHING
+        stored = self.stored_in(layer).attention
+        held = held_mixing_weights(layer, self.h, self.scenario.parallel.tp)
+        cost = self.gemm(shape.tokens, held, held, stored)
+        if layer.attention is not None:
+            cost += self._scores(layer.attention, shape, stored)
+        if layer.mixer is not None:
+            cost += self._recurrence(layer.mixer, shape)
         cost += self.elementwise(ELEMENTWISE_PASSES / 2 * shape.tokens * self.h)
         return self._with_overhead(cost)
 
-    def _scores(self, a: AttentionSpec, shape: PassShape) -> Cost:
+    def stored_in(self, layer: LayerSpec) -> WeightBytes:
+        """Bytes a weight of one layer is stored in."""
+        if layer.stored is None:
+            return self.stored
+        return weight_bytes(self.scenario.model, self.scenario.precision, layer)
+
+    def _recurrence(self, mixer: MixerSpec, shape: PassShape) -> Cost:
+        """The state of each sequence, read and written once a pass."""
+        tp, profile = self.scenario.parallel.tp, self.profile
+        flop = recurrent_flop(mixer, shape.tokens, tp)
+        read = 2.0 * shape.sequences * state_bytes(mixer, tp)
+        return Cost(
+            flop,
+            read,
+            self._combine(
+                flop / (self.outer_peak * profile.attention_compute_fraction),
+                read / (self.memory_rate * profile.attention_memory_fraction),
+            ),
+        )
+
+    def _scores(self, a: AttentionSpec, shape: PassShape, stored: float) -> Cost:
         tp = self.scenario.parallel.tp
         growth = 0.0
         if shape.phase == "decode" and self.scenario.workload.context_tokens is None:
@@ -194,7 +224,7 @@ class CostModel:
         read = shape.sequences * cached * self.kv_bytes_per_token(a)
         profile = self.profile
         # the scores run in the GEMMs' precision, as the worked figures of the ideal profile do
-        peak = self.peak if self.stored.attention < ACTIVATION_BYTES else self.outer_peak
+        peak = self.peak if stored < ACTIVATION_BYTES else self.outer_peak
         return Cost(
             flop,
             read,
@@ -205,24 +235,30 @@ class CostModel:
         )
 
     def mlp(self, layer: LayerSpec, shape: PassShape) -> Cost:
-        """Dense MLP, or router, shared and routed experts; half of the fixed overhead."""
+        """Dense MLP, or router, shared and routed experts; half of the fixed overhead.
+
+        A layer without an MLP costs nothing.
+        """
         mlp, tp = layer.mlp, self.scenario.parallel.tp
+        if not mlp.ffn_size:
+            return NOTHING
+        stored = self.stored_in(layer)
         if mlp.experts:
-            cost = self._experts(mlp, shape)
+            cost = self._experts(mlp, shape, stored.experts)
             router = router_weights(mlp, self.h)
-            cost += self.gemm(shape.tokens, router, router, self.stored.outer)
+            cost += self.gemm(shape.tokens, router, router, stored.outer)
             shared = shared_weights(mlp, self.h) / tp
-            cost += self.gemm(shape.tokens, shared, shared, self.stored.dense)
+            cost += self.gemm(shape.tokens, shared, shared, stored.dense)
         else:
             dense = expert_weights(mlp, self.h) / tp
-            cost = self.gemm(shape.tokens, dense, dense, self.stored.dense)
+            cost = self.gemm(shape.tokens, dense, dense, stored.dense)
         width = mlp.ffn_size * max(mlp.experts_per_token, 1) + mlp.shared_ffn_size
         values = shape.tokens * (
             ELEMENTWISE_PASSES / 2 * self.h + ELEMENTWISE_FFN_PASSES * width / tp
         )
         return self._with_overhead(cost + self.elementwise(values))
 
-    def _experts(self, mlp: MlpSpec, shape: PassShape) -> Cost:
+    def _experts(self, mlp: MlpSpec, shape: PassShape, stored: float) -> Cost:
         """Routed experts of the busiest kind: routing is taken as uniform.
 
         Distinct experts met by n tokens: E (1 - (1 - k/E)^n).
@@ -236,7 +272,7 @@ class CostModel:
             tokens = float(shape.tokens)
             share = 1.0 / p.tp
         distinct = e * (1 - (1 - k / e) ** tokens)
-        return self.gemm(tokens, k * one * share, distinct * one * share, self.stored.experts)
+        return self.gemm(tokens, k * one * share, distinct * one * share, stored)
 
     def head(self, shape: PassShape) -> Cost:
         """Logits of the last token of each sequence; the vocabulary is split among tp ranks."""
@@ -253,35 +289,40 @@ class CostModel:
 
     # ------------------------------------------------------------ memory
 
-    def kv_bytes_per_token(self, a: AttentionSpec) -> float:
-        """Cache of one token in one layer on one GPU.
+    def kv_bytes_per_token(self, a: AttentionSpec | None) -> float:
+        """Cache of one token in one layer on one GPU; None: a layer that keeps none.
 
         KV heads fewer than tp are replicated, and a latent is not split at all.
         """
+        if a is None:
+            return 0.0
         values = kv_values_per_token(a)
         if a.latent is not None:
             return values * ACTIVATION_BYTES
         return values * ACTIVATION_BYTES / min(self.scenario.parallel.tp, a.kv_heads)
 
     def layer_kv_bytes(self, layer: LayerSpec, tokens: float) -> float:
-        """Cache of one sequence of `tokens` in one layer on one GPU."""
-        window = layer.attention.window
+        """Cache of one sequence of `tokens` in one layer on one GPU, a mixer's state included."""
+        a = layer.attention
+        window = a.window if a is not None else None
         kept = tokens if window is None else min(tokens, window)
-        return kept * self.kv_bytes_per_token(layer.attention)
+        held = kept * self.kv_bytes_per_token(a)
+        if layer.mixer is not None and tokens > 0:
+            held += state_bytes(layer.mixer, self.scenario.parallel.tp)
+        return held
 
     def layer_weight_bytes(self, layer: LayerSpec) -> float:
         """Weights of one layer held by one GPU."""
-        p, a, mlp = self.scenario.parallel, layer.attention, layer.mlp
-        weights = attention_weights(a, self.h)
-        held = weights.split / p.tp + weights.kv_split / min(p.tp, a.kv_heads) + weights.replicated
-        total = held * self.stored.attention + 2 * self.h * self.stored.outer
+        p, mlp, stored = self.scenario.parallel, layer.mlp, self.stored_in(layer)
+        total = held_mixing_weights(layer, self.h, p.tp) * stored.attention
+        total += norm_weights(layer, self.h) * stored.outer
         if mlp.experts:
             share = 1.0 / p.ep if self.dispatched else 1.0 / p.tp
-            total += mlp.experts * expert_weights(mlp, self.h) * share * self.stored.experts
-            total += router_weights(mlp, self.h) * self.stored.outer
-            total += shared_weights(mlp, self.h) / p.tp * self.stored.dense
+            total += mlp.experts * expert_weights(mlp, self.h) * share * stored.experts
+            total += router_weights(mlp, self.h) * stored.outer
+            total += shared_weights(mlp, self.h) / p.tp * stored.dense
         else:
-            total += expert_weights(mlp, self.h) / p.tp * self.stored.dense
+            total += expert_weights(mlp, self.h) / p.tp * stored.dense
         return total
 
     def stage_weight_bytes(self, stage: int) -> float:

@@ -226,8 +226,8 @@ def _check_split(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec) 
 
 
 def _check_heads(draft: Draft, model: ModelSpec, parallel: ParallelSpec) -> None:
-    heads = math.gcd(*(layer.attention.heads for layer in model.layers))
-    if heads % parallel.tp:
+    heads = math.gcd(*(layer.attention.heads for layer in model.layers if layer.attention))
+    if heads and heads % parallel.tp:
         draft.blame(
             "tp_heads",
             ("tp", "model"),

@@ -6,6 +6,7 @@ Sizes are bytes, times seconds, rates per second, bandwidths bytes per second pe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -31,6 +32,7 @@ ComputePart = Literal["embedding", "attention", "mlp", "head", "sampling"]
 Condition = Literal["always", "dispatched", "not_dispatched"]
 HostAction = Literal["deliver_prompts", "tokenize", "detokenize", "schedule"]
 LayerSelector = Literal["all", "first", "rest"]
+MixerKind = Literal["mamba", "mamba2", "delta", "lightning", "conv", "linear"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,12 @@ class LatentSpec:
     rope_size: int
     nope_size: int
     value_size: int
+    index_heads: int = 0
+    """Heads of the indexer that picks the tokens attended to (DeepSeek-V3.2); 0: none."""
+    index_size: int = 0
+    """Size of its heads, and of the one key a token leaves in its cache."""
+    index_tokens: int = 0
+    """Tokens it picks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +80,44 @@ class AttentionSpec:
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: bool = False
+    qk_norm_across_heads: bool = False
+    """One norm over all heads together instead of one a head."""
     sinks: bool = False
+    has_gate: bool = False
+    """The query projection is twice as wide: half of it gates the output."""
+    value_is_key: bool = False
+    """One projection makes keys and values; both are cached all the same."""
     latent: LatentSpec | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixerSpec:
+    """What mixes tokens without a KV cache: Mamba, linear attention, a short convolution.
+
+    It keeps a state of fixed size a sequence. Which fields mean something depends on `kind`:
+    mamba2 and delta (gated delta net) have all; lightning has heads only; mamba has `heads`
+    channels of size 1 and a `rank`; conv has a kernel; linear is one square matrix.
+    """
+
+    kind: MixerKind
+    heads: int = 1
+    head_size: int = 1
+    """Size of a value head."""
+    key_heads: int = 1
+    """Key heads (Mamba-2: groups)."""
+    key_size: int = 1
+    """Size of a key head (Mamba: the state of one channel)."""
+    kernel: int = 1
+    """Tokens the convolution spans."""
+    rank: int = 0
+    """Rank of Mamba's time-step projection."""
+    bias: bool = False
+    """Biases on the projections."""
+    conv_bias: bool = False
+    inner_norms: bool = False
+    """Norms on Mamba's time step, B and C (Jamba)."""
+    state_value_bytes: float = 2.0
+    """Bytes of one value of the recurrent state; the convolution's stay 16 bit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,24 +125,50 @@ class MlpSpec:
     """Feed-forward part of one layer, dense or a mixture of experts."""
 
     ffn_size: int
-    """Width of the dense MLP, or of one routed expert."""
+    """Width of the dense MLP, or of one routed expert; 0: the layer has none."""
     gated: bool = True
     """Three matrices (gate, up, down) instead of two."""
     experts: int = 0
     """Routed experts; 0 means a dense MLP."""
     experts_per_token: int = 0
     shared_ffn_size: int = 0
-    """Width of the shared experts taken together."""
+    """Width of the shared experts, or of a dense MLP beside the routed ones, taken together."""
+    shared_gate: bool = False
+    """A gate of h weights scales what the shared experts add."""
+    latent_size: int = 0
+    """Routed experts work on vectors of this size, projected down and up around them; 0: on h."""
     bias: bool = False
     router_bias: bool = False
+
+
+NO_MLP = MlpSpec(ffn_size=0)
+"""For layers that only mix tokens; every count of it is zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSpec:
+    """Bytes a weight takes in the checkpoint, scales included, by the part of a layer."""
+
+    attention: float
+    """Attention or mixer."""
+    experts: float
+    dense: float
+    """Dense MLP and shared experts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerSpec:
     """One transformer block; equal layers share one object."""
 
-    attention: AttentionSpec
+    attention: AttentionSpec | None
+    """None in layers that mix tokens otherwise, or not at all."""
     mlp: MlpSpec
+    mixer: MixerSpec | None = None
+    """May stand beside attention (Falcon-H1)."""
+    norm_vectors: int = 2
+    """Vectors of h weights in norms: a LayerNorm with bias has two."""
+    stored: StoredSpec | None = None
+    """How the checkpoint stores this layer; None: as `precision` and `quantised` say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +197,9 @@ class ModelSpec:
     """What the published weights are stored in: bf16, fp16, fp8, fp4."""
     quantised: Literal["none", "linear", "experts"] = "none"
     """Which weights `precision` holds for; the others stay bf16. none: all of them."""
+    extra_parameters: int = 0
+    """Weights outside the layers beyond embedding, head and one norm vector: position tables,
+    biases of the head, further norms."""
     source: str
     assumed: tuple[Assumption, ...] = ()
 
@@ -136,9 +209,11 @@ class ModelSpec:
         return any(layer.mlp.experts for layer in self.layers)
 
     @property
-    def attention(self) -> AttentionSpec:
-        """Attention of the first layer: heads and KV heads are alike in all catalogue models."""
-        return self.layers[0].attention
+    def attention(self) -> AttentionSpec | None:
+        """The attention that most layers have, of equals the first; None: the model has none."""
+        found = [layer.attention for layer in self.layers if layer.attention is not None]
+        counts = Counter(found)
+        return max(found, key=lambda attention: counts[attention], default=None)
 
     @property
     def moe(self) -> MlpSpec | None:
@@ -175,9 +250,10 @@ class FabricSpec:
     name: str
     title: str
     tier: Literal["scale_up", "scale_out"]
-    topology: Literal["switch", "mesh", "pcie", "fat_tree"]
-    """switch: one hop through a switch; mesh: a direct link to each peer; pcie: a root complex
-    that all share; fat_tree: a NIC and leaf switches."""
+    topology: Literal["switch", "mesh", "cube_mesh", "pcie", "fat_tree", "rail"]
+    """switch: one hop through a switch; mesh: a direct link to each peer; cube_mesh: six links to
+    four of the seven peers (DGX-1); pcie: a tree of switches and host bridges; fat_tree: NICs of
+    a node below one leaf; rail: NICs of like number below one leaf."""
     link_bandwidth_bytes_per_s: float
     """Nominal, per GPU and direction."""
     bus_bandwidth_bytes_per_s: float
@@ -189,10 +265,26 @@ class FabricSpec:
     hop_latency_s: float
     """Fixed cost of a point-to-point message in the ideal profile."""
     step_latency_s: float
-    """Cost of one round of a schedule, for simulated times (NCCL's per-step latency)."""
+    """Cost of one round of a schedule, for simulated times (NCCL's per-step latency of LL)."""
     source: str
     adds_in_switch: bool = False
     """Whether the switch can add and multicast what passes (NVLink SHARP)."""
+    gpus_per_switch: int = 0
+    """pcie: neighbouring GPUs below one PCIe switch; 0: they hang at the host bridges."""
+    hosts: int = 1
+    """pcie: host bridges of a node, one for each socket or NUMA domain."""
+    host_link_bandwidth_bytes_per_s: float | None = None
+    """pcie: reached by one host bridge towards the others; None: as much as a GPU's port."""
+    bridge: FabricSpec | None = None
+    """pcie: what joins GPUs 2i and 2i + 1 of a node directly."""
+    leaf_ports: int = 0
+    """fat_tree, rail: NICs below a leaf switch before another one is begun; 0: any number."""
+    oversubscription: float = 1.0
+    """fat_tree, rail: what the NICs below a leaf carry together over what its uplink does."""
+    pxn: bool = False
+    """rail: data goes over NVLink to the GPU on the receiver's rail before it leaves the node."""
+    switch_latency_s: float = 0.0
+    """fat_tree, rail: what every switch beyond the first one adds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +294,15 @@ class ClusterSpec:
     device: DeviceSpec
     scale_up: FabricSpec
     scale_out: FabricSpec
+    """Rates are those that one GPU has, also where several share a NIC."""
     gpus_per_node: int
+    nics_per_node: int | None = None
+    """A divisor of `gpus_per_node`, neighbouring GPUs sharing a NIC; None: one a GPU."""
+
+    @property
+    def gpus_per_nic(self) -> int:
+        """GPUs that share a NIC."""
+        return self.gpus_per_node // (self.nics_per_node or self.gpus_per_node)
 
 
 # ---------------------------------------------------------------- profile, split, workload
