@@ -213,7 +213,11 @@ def _build_device(name: str) -> DeviceSpec:
 
 @cache
 def _build_fabric(name: str) -> FabricSpec:
-    entry = _entries("fabric")[name]
+    return _fabric_of(name, _entries("fabric")[name])
+
+
+def _fabric_of(name: str, entry: Entry) -> FabricSpec:
+    bridge = entry.get("bridge")
     return FabricSpec(
         name=name,
         title=entry["title"],
@@ -227,6 +231,16 @@ def _build_fabric(name: str) -> FabricSpec:
         step_latency_s=parse_time(entry["step_latency"]),
         source=entry["source"],
         adds_in_switch=entry.get("adds_in_switch", False),
+        gpus_per_switch=entry.get("gpus_per_switch", 0),
+        hosts=entry.get("hosts", 1),
+        host_link_bandwidth_bytes_per_s=(
+            parse_bandwidth(entry["host_link"]) if "host_link" in entry else None
+        ),
+        bridge=_fabric_of(f"{name}/bridge", bridge) if bridge else None,
+        leaf_ports=entry.get("leaf_ports", 0),
+        oversubscription=float(entry.get("oversubscription", 1)),
+        pxn=entry.get("pxn", False),
+        switch_latency_s=parse_time(entry["switch_latency"]) if "switch_latency" in entry else 0.0,
     )
 
 
