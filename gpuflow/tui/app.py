@@ -33,6 +33,9 @@ from gpuflow.tui.styles import textual_theme, theme_id
 INTERRUPTED = 130
 """128 + SIGINT, whether Ctrl+C arrives as a key or as a signal."""
 
+HUNG_UP = 129
+"""128 + SIGHUP: the signal and the end of input come together, in either order."""
+
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("next_step", "play.step(1)"),
     ("previous_step", "play.step(-1)"),
@@ -246,5 +249,5 @@ class PlayerApp(App[None]):
         self.exit(return_code=status)
 
     def input_has_ended(self) -> None:
-        """Nobody can press a key any more; called by the driver's thread."""
-        self.leave(1)
+        """Nobody can press a key any more, as after a hang-up; called by the driver's thread."""
+        self.leave(HUNG_UP)

@@ -36,8 +36,9 @@ def run_player(
         speed: One of the player's speeds, or anything near one.
 
     Returns:
-        Exit status: 0 when the viewer left, 130 for Ctrl+C, 128 + n for signal n, 1 for the end of
-        input or a mistake of the program (its traceback is written after the terminal is restored).
+        Exit status: 0 when the viewer left, 130 for Ctrl+C, 128 + n for signal n, 129 for the end
+        of input (a hang-up), 1 for a mistake of the program, whose traceback is written after
+        the terminal is restored.
     """
     prepare_environment(os.environ)
     if not has_color:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from gpuflow.cells import cell_width
-from gpuflow.draw.frame import Frame, Row, Run
+from gpuflow.draw.canvas import Canvas, Piece
+from gpuflow.draw.frame import Frame
 from gpuflow.engine.requirements import RequirementTable
 from gpuflow.exporters.grid import fits, grid_text
 from gpuflow.exporters.requirements import RULES, requirement_view
@@ -14,6 +14,8 @@ from gpuflow.exporters.tables import Table
 from gpuflow.scenario.spec import Language
 from gpuflow.words import t
 
+_NARROWEST = 40
+"""Narrower pages than this show the table cut."""
 _STACKED_WIDTH = 119
 """A width at which figures stand under each other to fit."""
 _ROLES = {"head": "strong", "ok": "good", "tight": "warn", "short": "bad"}
@@ -25,13 +27,16 @@ _PAINTED = re.compile(f"{_OPEN}([^{_MIDDLE}]*){_MIDDLE}([^{_CLOSE}]*){_CLOSE}")
 
 def table_frame(table: RequirementTable, language: Language, width: int) -> Frame:
     """The table and its conclusions at a width, as tall as they need to be."""
-    room = width - 2
+    room = max(width, _NARROWEST) - 2
     main, conclusions = requirement_view(table, language, room)
+    main = replace(main, title=f"{t('table.fold', language)} {main.title}")
     tables = [main] if fits(main, room, folded=True) else _in_two(table, language)
     parts = [grid_text(part, room, _paint) for part in (*tables, conclusions)]
     lines = "\n\n".join(parts).split("\n")
-    rows = tuple(_row(line, width) for line in lines)
-    return Frame(width, len(rows), rows)
+    canvas = Canvas(width, len(lines))
+    for y, line in enumerate(lines):
+        canvas.put_pieces(1, y, _pieces(line))
+    return canvas.to_frame()
 
 
 def _in_two(table: RequirementTable, language: Language) -> list[Table]:
@@ -40,6 +45,7 @@ def _in_two(table: RequirementTable, language: Language) -> list[Table]:
     n_rules = len(RULES)
     rules = replace(
         main,
+        title=f"{t('table.fold', language)} {main.title} · {t('table.rule_heading', language)}",
         columns=main.columns[:n_rules],
         rows=tuple(row[:n_rules] for row in main.rows),
         notes=(),
@@ -58,16 +64,12 @@ def _paint(text: str, role: str) -> str:
     return f"{_OPEN}{_ROLES.get(role, role) or 'text'}{_MIDDLE}{text}{_CLOSE}"
 
 
-def _row(line: str, width: int) -> Row:
-    runs = [Run(" ", "text")]
+def _pieces(line: str) -> list[Piece]:
+    """A line with its painted parts taken apart."""
+    pieces: list[Piece] = []
     place = 0
     for found in _PAINTED.finditer(line):
-        if found.start() > place:
-            runs.append(Run(line[place : found.start()], "text"))
-        runs.append(Run(found[2], found[1]))
+        pieces.append(Piece(line[place : found.start()]))
+        pieces.append(Piece(found[2], found[1]))
         place = found.end()
-    if place < len(line):
-        runs.append(Run(line[place:], "text"))
-    used = sum(cell_width(run.text) for run in runs)
-    runs.append(Run(" " * max(width - used, 0), "text"))
-    return tuple(run for run in runs if run.text)
+    return [*pieces, Piece(line[place:])]
