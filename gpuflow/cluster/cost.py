@@ -5,6 +5,7 @@ F peak FLOP/s    W memory bytes/s    mu achieved fractions
 GEMM FLOPs are 2 x T x active weights, attention FLOPs 4 T n_q d C (half of it on average under a
 causal mask); weights and KV are read once a pass. A part takes the larger of FLOPs / (F mu_F) and
 bytes / (W mu_W), or their soft maximum (x^q + y^q)^(1/q), as the profile says.
+Every formula also runs on numpy arrays of tokens, sequences and contexts.
 Sources: Pope et al. 2022 (arXiv 2211.05102); DeepSeek-V3 report for MLA.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpuflow.cluster.elementwise import greater, lesser
 from gpuflow.cluster.mesh import is_dispatched
 from gpuflow.cluster.parameters import (
     WeightBytes,
@@ -24,26 +26,21 @@ from gpuflow.cluster.parameters import (
     stage_layers,
     weight_bytes,
 )
+from gpuflow.cluster.pass_shape import Joined as Joined
+from gpuflow.cluster.pass_shape import PassShape as PassShape
+from gpuflow.cluster.pass_shape import decode_shape as decode_shape
+from gpuflow.cluster.pass_shape import prefill_shape as prefill_shape
+from gpuflow.cluster.pass_shape import seen_tokens as seen_tokens
 from gpuflow.cluster.recurrent import recurrent_flop, state_bytes
-from gpuflow.scenario.spec import AttentionSpec, LayerSpec, MixerSpec, MlpSpec, Phase, Scenario
+from gpuflow.scenario.spec import AttentionSpec, LayerSpec, MixerSpec, MlpSpec, Scenario
 
 ACTIVATION_BYTES = 2.0
-"""Activations and KV cache are 16 bit in every precision (the usual serving default)."""
+"""Activations are 16 bit in every precision; so is the KV cache unless the profile says else."""
 ELEMENTWISE_PASSES = 6.0
 """Memory passes over T h of norms, residuals, rotary embedding (domain figures from Vidur)."""
 ELEMENTWISE_FFN_PASSES = 1.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassShape:
-    """How much one forward pass holds, per data-parallel replica."""
-
-    phase: Phase
-    sequences: int
-    tokens: int
-    """New tokens of all sequences."""
-    context: float
-    """Tokens each sequence has in the cache at the end of the pass (a mean over laps in decode)."""
+TINY_S = 1e-30
+"""Keeps an empty part's 0 / 0 at 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,55 +62,6 @@ class Cost:
 NOTHING = Cost(0.0, 0.0, 0.0)
 
 
-def prefill_shape(scenario: Scenario) -> PassShape:
-    """The pass over the whole prompt."""
-    w = scenario.workload
-    return PassShape(
-        phase="prefill",
-        sequences=w.batch,
-        tokens=w.batch * w.prompt_tokens,
-        context=float(w.prompt_tokens),
-    )
-
-
-def decode_shape(scenario: Scenario, position: float | None = None) -> PassShape:
-    """The pass of one output token.
-
-    Args:
-        scenario: What was asked.
-        position: Output token, from 2 (the first comes out of prefill); None: the mean of all
-            laps, which costs the same as the mean of their costs because attention grows linearly.
-    """
-    w = scenario.workload
-    last = max(w.output_tokens, 2)
-    at = (2 + last) / 2 if position is None else position
-    context = w.context_tokens if w.context_tokens is not None else w.prompt_tokens + at - 1
-    return PassShape(phase="decode", sequences=w.batch, tokens=w.batch, context=float(context))
-
-
-def seen_tokens(attention: AttentionSpec, shape: PassShape, growth: float = 0.0) -> float:
-    """Mean number of keys a new token attends to.
-
-    Prefill: C/2 under the causal mask; with a window W < C it is W - W^2 / 2C.
-    Decode: C, at most W; where C grows over `growth` laps around its mean and W lies between, the
-    mean of min(C, W) over them.
-    """
-    c, window = shape.context, attention.window
-    if shape.phase == "prefill":
-        if window is None or window >= c:
-            return c / 2
-        return window - window * window / (2 * c)
-    if window is None:
-        return c
-    low, high = c - growth / 2, c + growth / 2
-    if window >= high or growth <= 0:
-        return min(c, window)
-    if window <= low:
-        return float(window)
-    below = (window - low) / growth
-    return below * (low + window) / 2 + (1 - below) * window
-
-
 class CostModel:
     """Costs of one scenario's parts under its profile."""
 
@@ -130,16 +78,22 @@ class CostModel:
         self.profile = profile
         self.dispatched = is_dispatched(scenario)
         self.h = scenario.model.hidden_size
+        narrow = self.stored.attention < ACTIVATION_BYTES
+        self.cache_bytes = profile.cache_bits / 8 if narrow else ACTIVATION_BYTES
 
     # ------------------------------------------------------------ roofline
 
     def _combine(self, compute_s: float, memory_s: float) -> float:
         q = self.profile.roofline_exponent
-        if q is None or compute_s == 0.0 or memory_s == 0.0:
-            return max(compute_s, memory_s)
-        return float((compute_s**q + memory_s**q) ** (1 / q))
+        if q is None:
+            return greater(compute_s, memory_s)
+        more, less = greater(compute_s, memory_s), lesser(compute_s, memory_s)
+        soft: float = more * (1 + (less / greater(more, TINY_S)) ** q) ** (1 / q)
+        return soft
 
-    def gemm(self, tokens: float, weights: float, touched: float, stored: float) -> Cost:
+    def gemm(
+        self, tokens: float, weights: float, touched: float, stored: float, idle_rows: float = 0.0
+    ) -> Cost:
         """A matrix product.
 
         Args:
@@ -147,14 +101,18 @@ class CostModel:
             weights: Weights each row is multiplied by, on this GPU.
             touched: Weights read from memory, on this GPU.
             stored: Bytes a weight.
+            idle_rows: For each of the weights touched, rows of padding that take computing time.
         """
         flop, read = 2.0 * tokens * weights, touched * stored
-        peak = self.peak if stored < ACTIVATION_BYTES else self.outer_peak
+        reached = self.outer_peak * self.profile.compute_fraction
+        if stored < ACTIVATION_BYTES:
+            reached = self.peak * self.profile.compute_fraction * self.profile.narrow_compute_share
+        padding = 2.0 * idle_rows * touched if idle_rows else 0.0
         return Cost(
             flop,
             read,
             self._combine(
-                flop / (peak * self.profile.compute_fraction),
+                (flop + padding) / reached,
                 read / (self.memory_rate * self.profile.memory_fraction),
             ),
         )
@@ -177,12 +135,12 @@ class CostModel:
             return NOTHING
         stored = self.stored_in(layer).attention
         held = held_mixing_weights(layer, self.h, self.scenario.parallel.tp)
-        cost = self.gemm(shape.tokens, held, held, stored)
+        cost = self.gemm(shape.all_tokens, held, held, stored)
         if layer.attention is not None:
             cost += self._scores(layer.attention, shape, stored)
         if layer.mixer is not None:
             cost += self._recurrence(layer.mixer, shape)
-        cost += self.elementwise(ELEMENTWISE_PASSES / 2 * shape.tokens * self.h)
+        cost += self.elementwise(ELEMENTWISE_PASSES / 2 * shape.all_tokens * self.h)
         return self._with_overhead(cost)
 
     def stored_in(self, layer: LayerSpec) -> WeightBytes:
@@ -206,25 +164,39 @@ class CostModel:
         )
 
     def _scores(self, a: AttentionSpec, shape: PassShape, stored: float) -> Cost:
-        tp = self.scenario.parallel.tp
         growth = 0.0
         if shape.phase == "decode" and self.scenario.workload.context_tokens is None:
             growth = float(max(self.scenario.workload.output_tokens - 2, 0))
         keys = seen_tokens(a, shape, growth)
-        lat = a.latent
+        is_prefill = shape.phase == "prefill"
+        cached = shape.sequences * (shape.context if is_prefill else keys)
+        cost = self._attend(a, shape.tokens * keys, cached, stored, expanded=is_prefill)
+        joined = shape.joined
+        if joined is not None:
+            seen = joined.keys if a.window is None else lesser(joined.keys, float(a.window))
+            pairs = joined.tokens * seen
+            cost += self._attend(a, pairs, joined.cached_tokens, stored, expanded=True)
+        return cost
+
+    def _attend(
+        self, a: AttentionSpec, pairs: float, cached_tokens: float, stored: float, *, expanded: bool
+    ) -> Cost:
+        """Scores and values of so many (token, key) pairs; `expanded` is a latent's prefill form.
+
+        In decode a latent is absorbed: queries meet the latent itself.
+        """
+        tp, lat, profile = self.scenario.parallel.tp, a.latent, self.profile
         if lat is None:
-            flop = 4.0 * shape.tokens * a.heads * a.head_size * keys / tp
-        elif shape.phase == "decode":
-            # absorbed form: queries meet the latent itself
-            flop = 2.0 * shape.tokens * a.heads * (2 * lat.kv_rank + lat.rope_size) * keys / tp
-        else:
+            flop = 4.0 * pairs * a.heads * a.head_size / tp
+        elif expanded:
             width = lat.nope_size + lat.rope_size + lat.value_size
-            flop = 2.0 * shape.tokens * a.heads * width * keys / tp
-        cached = keys if shape.phase == "decode" else shape.context
-        read = shape.sequences * cached * self.kv_bytes_per_token(a)
-        profile = self.profile
-        # the scores run in the GEMMs' precision, as the worked figures of the ideal profile do
-        peak = self.peak if stored < ACTIVATION_BYTES else self.outer_peak
+            flop = 2.0 * pairs * a.heads * width / tp
+        else:
+            flop = 2.0 * pairs * a.heads * (2 * lat.kv_rank + lat.rope_size) / tp
+        read = cached_tokens * self.kv_bytes_per_token(a)
+        # in the ideal profile scores run in the GEMMs' precision, as in the worked figures
+        narrow = stored < ACTIVATION_BYTES and not profile.scores_in_16_bit
+        peak = self.peak if narrow else self.outer_peak
         return Cost(
             flop,
             read,
@@ -239,52 +211,55 @@ class CostModel:
 
         A layer without an MLP costs nothing.
         """
-        mlp, tp = layer.mlp, self.scenario.parallel.tp
+        mlp, tp, tokens = layer.mlp, self.scenario.parallel.tp, shape.all_tokens
         if not mlp.ffn_size:
             return NOTHING
-        stored = self.stored_in(layer)
+        stored, extra_s = self.stored_in(layer), 0.0
         if mlp.experts:
             cost = self._experts(mlp, shape, stored.experts)
             router = router_weights(mlp, self.h)
-            cost += self.gemm(shape.tokens, router, router, stored.outer)
+            cost += self.gemm(tokens, router, router, stored.outer)
             shared = shared_weights(mlp, self.h) / tp
-            cost += self.gemm(shape.tokens, shared, shared, stored.dense)
+            cost += self.gemm(tokens, shared, shared, stored.dense)
+            if stored.attention < ACTIVATION_BYTES:
+                extra_s = self.profile.quantised_expert_overhead_s
         else:
             dense = expert_weights(mlp, self.h) / tp
-            cost = self.gemm(shape.tokens, dense, dense, stored.dense)
+            cost = self.gemm(tokens, dense, dense, stored.dense)
         width = mlp.ffn_size * max(mlp.experts_per_token, 1) + mlp.shared_ffn_size
-        values = shape.tokens * (
-            ELEMENTWISE_PASSES / 2 * self.h + ELEMENTWISE_FFN_PASSES * width / tp
-        )
-        return self._with_overhead(cost + self.elementwise(values))
+        values = tokens * (ELEMENTWISE_PASSES / 2 * self.h + ELEMENTWISE_FFN_PASSES * width / tp)
+        return self._with_overhead(cost + self.elementwise(values), extra_s)
 
     def _experts(self, mlp: MlpSpec, shape: PassShape, stored: float) -> Cost:
         """Routed experts of the busiest kind: routing is taken as uniform.
 
-        Distinct experts met by n tokens: E (1 - (1 - k/E)^n).
+        Distinct experts met by n tokens: E (1 - (1 - k/E)^n). A grouped GEMM works in blocks of
+        rows, and computes the rest of an expert's last block for nothing.
         """
         p = self.scenario.parallel
         one, k, e = expert_weights(mlp, self.h), mlp.experts_per_token, mlp.experts
+        tokens, share = shape.all_tokens, 1.0 / p.tp
         if self.dispatched:
-            tokens = shape.tokens * p.ep / p.tp
-            share = 1.0 / p.ep
-        else:
-            tokens = float(shape.tokens)
-            share = 1.0 / p.tp
+            joined = shape.joined.tokens if shape.joined is not None else 0.0
+            tokens, share = shape.tokens * p.ep / p.tp + joined, 1.0 / p.ep
         distinct = e * (1 - (1 - k / e) ** tokens)
-        return self.gemm(tokens, k * one * share, distinct * one * share, stored)
+        touched, idle = distinct * one * share, float(self.profile.expert_block_rows)
+        return self.gemm(tokens, k * one * share, touched, stored, idle)
 
     def head(self, shape: PassShape) -> Cost:
         """Logits of the last token of each sequence; the vocabulary is split among tp ranks."""
         weights = self.scenario.model.vocab_size * self.h / self.scenario.parallel.tp
-        return self.gemm(shape.sequences, weights, weights, self.stored.outer)
+        rows = shape.sequences
+        if shape.joined is not None:
+            rows = rows + shape.joined.sequences
+        return self.gemm(rows, weights, weights, self.stored.outer)
 
     def embedding(self, shape: PassShape) -> Cost:
         """One row read and written a token."""
-        return self.elementwise(2.0 * shape.tokens * self.h)
+        return self.elementwise(2.0 * shape.all_tokens * self.h)
 
-    def _with_overhead(self, cost: Cost) -> Cost:
-        extra = self.profile.layer_overhead_s / 2
+    def _with_overhead(self, cost: Cost, extra_s: float = 0.0) -> Cost:
+        extra = self.profile.layer_overhead_s / 2 + extra_s
         return Cost(cost.flop, cost.read_bytes, cost.time_s + extra) if extra else cost
 
     # ------------------------------------------------------------ memory
@@ -298,17 +273,17 @@ class CostModel:
             return 0.0
         values = kv_values_per_token(a)
         if a.latent is not None:
-            return values * ACTIVATION_BYTES
-        return values * ACTIVATION_BYTES / min(self.scenario.parallel.tp, a.kv_heads)
+            return values * self.cache_bytes
+        return values * self.cache_bytes / min(self.scenario.parallel.tp, a.kv_heads)
 
     def layer_kv_bytes(self, layer: LayerSpec, tokens: float) -> float:
         """Cache of one sequence of `tokens` in one layer on one GPU, a mixer's state included."""
         a = layer.attention
         window = a.window if a is not None else None
-        kept = tokens if window is None else min(tokens, window)
+        kept = tokens if window is None else lesser(tokens, float(window))
         held = kept * self.kv_bytes_per_token(a)
-        if layer.mixer is not None and tokens > 0:
-            held += state_bytes(layer.mixer, self.scenario.parallel.tp)
+        if layer.mixer is not None:
+            held = held + (tokens > 0) * state_bytes(layer.mixer, self.scenario.parallel.tp)
         return held
 
     def layer_weight_bytes(self, layer: LayerSpec) -> float:

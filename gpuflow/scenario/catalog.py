@@ -260,4 +260,13 @@ def _build_profile(name: str) -> ProfileSpec:
         elementwise=entry["elementwise"],
         collective_times=entry["collective_times"],
         source=entry["source"],
+        narrow_compute_share=entry.get("narrow_compute_share", 1.0),
+        quantised_expert_overhead_s=parse_time(entry.get("quantised_expert_overhead", "0 s")),
+        expert_block_rows=entry.get("expert_block_rows", 0),
+        scores_in_16_bit=entry.get("scores_in_16_bit", False),
+        cache_bits=entry.get("cache_bits", 16),
+        all_reduce_kernel=entry.get("all_reduce_kernel", "nccl"),
+        all_reduce_launch=entry.get("all_reduce_launch", "cuda_graph"),
+        joins_prefill=entry.get("joins_prefill", True),
+        chunk_tokens=entry.get("chunk_tokens", 8192),
     )

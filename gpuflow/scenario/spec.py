@@ -325,8 +325,27 @@ class ProfileSpec:
     layer_overhead_s: float
     elementwise: bool
     """Whether norms, residuals and activations are charged as memory passes."""
-    collective_times: Literal["assumed", "simulated"]
+    collective_times: Literal["assumed", "calibrated"]
+    """assumed: fixed latency plus bytes over reached bandwidth; calibrated: measured curves."""
     source: str
+    narrow_compute_share: float = 1.0
+    """Of `compute_fraction`, what GEMMs with weights of 8 bits or fewer reach of their peak."""
+    quantised_expert_overhead_s: float = 0.0
+    """Added in a layer of experts where all linear layers are quantised."""
+    expert_block_rows: int = 0
+    """Rows that the grouped GEMM computes for nothing for every expert it meets: its row block."""
+    scores_in_16_bit: bool = False
+    """Whether attention scores run in 16 bit whatever the GEMMs run in."""
+    cache_bits: int = 16
+    """Bits of a cached value where all linear layers are quantised; elsewhere 16."""
+    all_reduce_kernel: str = "nccl"
+    all_reduce_launch: str = "cuda_graph"
+    """Kernel and launch mode whose curve times an all_reduce within a node."""
+    joins_prefill: bool = True
+    """How a loaded server treats a new prompt: its chunks join the steps of running requests, or
+    (False) all waiting prompts go first and decoding stands still."""
+    chunk_tokens: int = 8192
+    """Prompt tokens of one step at most, on a loaded server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
