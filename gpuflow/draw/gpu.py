@@ -228,8 +228,8 @@ class GpuPainter:
             x = self.canvas.put(x, row.y, "KV ", "dim")
         if row.width >= 20 and not has_text_row:
             tail = [Piece(format_bytes(gpu.kv_bytes).rjust(9), "text")]
-            if row.width >= 34:
-                tail.append(Piece(kv_share(gpu).rjust(8), "dim"))
+            if row.width >= 24:
+                tail.append(Piece(kv_share(gpu).rjust(7), "dim"))
             right = self.canvas.put_right(row.right, row.y, tail, width=row.width)
         self._bar(Rect(x, row.y, right - x, 1), self.kv_part(gpu), "kv")
 

@@ -51,7 +51,7 @@ def vector_text(row: ReplayRow, digits: int) -> str:
 
 def draw_primitive_row(canvas: Canvas, view: PlayView, x: int, y: int, width: int) -> None:
     """All of it in one row."""
-    label = Piece(f"{view.scene.t('primitive.label')} ", "dim")
+    label = _label(view)
     span = span_in_use(view)
     card = card_id(span)
     if span is None or card is None:
@@ -67,6 +67,12 @@ def draw_primitive_row(canvas: Canvas, view: PlayView, x: int, y: int, width: in
     picture = _row_picture(view, span, card, room)
     x = canvas.put_pieces(x, y, name, width=width)
     canvas.put_pieces(x + 2, y, picture, width=room)
+
+
+def _label(view: PlayView) -> Piece:
+    """What the row or panel is; a Chinese colon brings its own blank."""
+    text = view.scene.t("primitive.label")
+    return Piece(text if view.scene.language == "zh" else f"{text} ", "dim")
 
 
 def _none_pieces(view: PlayView) -> list[Piece]:
@@ -112,6 +118,7 @@ def _row_picture(view: PlayView, span: Span, card: str, room: int) -> list[Piece
         [now, arrow, then],
         [short, arrow, then],
         [*letters, tail],
+        letters,
         [Piece(rounds, "dim")],
     ):
         if width_of(form) <= room:
@@ -123,14 +130,14 @@ def draw_primitive_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
     """A framed panel: name and badge in the border, the vectors before, now and after."""
     span = span_in_use(view)
     card = card_id(span)
-    label = Piece(view.scene.t("primitive.label"), "dim")
+    label = _label(view)
     if span is None or card is None:
         canvas.box(area, "border", title=(label,))
         inner = area.inner(1)
         canvas.put_pieces(inner.x, inner.y, _none_pieces(view), width=inner.width)
         return
     role = flow_role(span)
-    title = [label, Piece(f" {view.scene.word(f'card.{card}.title')}", role)]
+    title = [label, Piece(view.scene.word(f"card.{card}.title"), role)]
     badge = Piece(view.scene.word(f"card.{card}.badge"), "accent")
     canvas.box(area, role, title=title, right_title=(badge,))
     inner = area.inner(1)

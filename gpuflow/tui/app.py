@@ -105,6 +105,9 @@ class PlayerApp(App[None]):
         self.look: Theme = load_theme(theme_name or THEMES[0])
         self._scenes: dict[Language, Scene] = {}
         self._play_screen = PlayScreen()
+        for name in THEMES:
+            self.register_theme(textual_theme(load_theme(name)))
+        self.theme = theme_id(self.look.name)
 
     # ------------------------------------------------------------ what is shown
 
@@ -153,12 +156,6 @@ class PlayerApp(App[None]):
     def get_default_screen(self) -> Screen[Any]:
         """The play screen is there from the start."""
         return self._play_screen
-
-    def on_mount(self) -> None:
-        """Colours of Textual's own widgets."""
-        for name in THEMES:
-            self.register_theme(textual_theme(load_theme(name)))
-        self.theme = theme_id(self.look.name)
 
     def get_line_filters(self) -> list[LineFilter]:
         """Textual's own, then ours."""

@@ -81,7 +81,9 @@ def middle_of() -> Callable[[Moments, int, str], float]:
         times = moments.timeline.steps[step - 1]
         spans = moments.timeline.spans[times.first_span : times.last_span]
         span = next(s for s in spans if kind in (s.kind, s.collective, s.payload))
-        stretch = next(s for s in moments.pace.stretches if s.first_span == span.index)
+        stretch = next(
+            s for s in moments.pace.stretches if s.first_span <= span.index < s.last_span
+        )
         return (stretch.screen_start_s + stretch.screen_end_s) / 2
 
     return get

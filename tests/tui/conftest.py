@@ -132,7 +132,10 @@ class Terminal:
 
     def rows(self) -> list[str]:
         """The screen as a terminal shows it."""
-        return self.screen.display
+        # Not pyte's own display: it stumbles over half-overwritten wide characters.
+        width, height = self.size
+        lines = (self.screen.buffer[y] for y in range(height))
+        return ["".join(line[x].data for x in range(width)) for line in lines]
 
     def modes(self) -> dict[int, bool]:
         """Private modes that were ever switched, with their last state."""

@@ -20,6 +20,8 @@ from gpuflow.tui.widgets.sheet import Sheet
 if TYPE_CHECKING:
     from gpuflow.tui.app import PlayerApp
 
+NARROWEST = 30
+"""Pages are not folded any narrower; a narrower screen shows their left part."""
 BEATS_PER_S = 1.25
 """How fast the cards of the gallery go through their rounds."""
 
@@ -76,7 +78,7 @@ class ReadingPage(Screen[None]):
         """Show the page as it is now."""
         if self.is_mounted and self.app.size.width:
             # One column is left for the scroll bar.
-            frame = self.content(max(self.app.size.width - 1, 1))
+            frame = self.content(max(self.app.size.width - 1, NARROWEST))
             self.query_one(Sheet).show(frame, self.player.look)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import HorizontalGroup
+from textual.screen import Screen
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
@@ -36,11 +37,14 @@ class KeyBar(Footer):
     def __init__(self, hints: Callable[[], Sequence[Hint]]) -> None:
         super().__init__(show_command_palette=False, compact=True)
         self.hints = hints
+        self._composed: tuple[int, tuple[Hint, ...]] | None = None
 
     def compose(self) -> ComposeResult:
         """One group a row, laid out as the Frame's own key rows are."""
         width = self.app.size.width
-        for pairs in pack(self.hints(), width):
+        hints = tuple(self.hints())
+        self._composed = (width, hints)
+        for pairs in pack(hints, width):
             gap = row_gap(pairs, width)
             keys = []
             for key, word in pairs:
@@ -51,5 +55,9 @@ class KeyBar(Footer):
             yield HorizontalGroup(*keys, classes="keys")
 
     async def rebuild(self) -> None:
-        """Compose again, after a change of language or width."""
-        await self.recompose()
+        """Compose again, if language or width have changed."""
+        if self._composed != (self.app.size.width, tuple(self.hints())):
+            await self.recompose()
+
+    def bindings_changed(self, screen: Screen[object]) -> None:
+        """Focus changes nothing here: all hints are always shown."""
