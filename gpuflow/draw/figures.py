@@ -44,35 +44,43 @@ def metric_values(view: PlayView) -> list[tuple[str, str, str]]:
     ]
 
 
+_ROW_FORMS = (
+    (True, True, "   ", "  "),
+    (False, True, "   ", "  "),
+    (False, True, "  ", " "),
+    (False, False, "   ", "  "),
+    (False, False, "  ", " "),
+)
+"""What of the row may be said: meaning of the share, room of the KV cache, gaps, legend's gaps."""
+
+
 def draw_metrics_row(canvas: Canvas, view: PlayView, x: int, y: int, width: int) -> None:
-    """All metrics in one row, the legend at its right end where it fits."""
-    legend = short_legend()
+    """All metrics in one row, the legend at its right end, as much of both as fits."""
     values = metric_values(view)
-    for with_meaning, with_legend in ((True, True), (False, True), (False, False)):
+    for says_share, says_room, gap, legend_gap in _ROW_FORMS:
+        legend = short_legend(legend_gap)
         pieces: list[Piece] = []
         for index, (name, value, meaning) in enumerate(values):
-            gap = "" if index == 0 else "   "
-            pieces += [Piece(f"{gap}{name} ", "dim"), Piece(value, _role(value))]
-            if name == "KV" or (with_meaning and index == 3):
+            pieces += [Piece(f"{gap if index else ''}{name} ", "dim"), Piece(value, _role(value))]
+            if (name == "KV" and says_room) or (index == 3 and says_share):
                 pieces.append(Piece(f" {meaning}", "dim"))
-        room = width - (width_of(legend) + 2 if with_legend else 0)
-        if width_of(pieces) <= room or not with_legend:
-            canvas.put_pieces(x, y, pieces, width=room)
-            if with_legend:
-                canvas.put_right(x + width, y, legend, width=width)
-            return
+        if width_of(pieces) + width_of(legend) + 2 <= width:
+            break
+    canvas.put_pieces(x, y, pieces, width=width - width_of(legend) - 2)
+    canvas.put_right(x + width, y, legend, width=width)
 
 
 def _role(value: str) -> str:
     return "dim" if value == UNKNOWN else "strong"
 
 
-def short_legend() -> list[Piece]:
-    """The classes with their lines."""
+def short_legend(gap: str = "  ") -> list[Piece]:
+    """The classes with their lines, as far apart as `gap` says."""
+    inner = gap[1:]
     return [
-        Piece(f"TP {ACROSS['tp']}", "tp"),
-        Piece(f"  PP {DOWN['pp']}", "pp"),
-        Piece(f"  EP {ACROSS['ep']}", "ep"),
+        Piece(f"TP{inner}{ACROSS['tp']}", "tp"),
+        Piece(f"{gap}PP{inner}{DOWN['pp']}", "pp"),
+        Piece(f"{gap}EP{inner}{ACROSS['ep']}", "ep"),
     ]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 import pytest
@@ -205,9 +206,24 @@ def test_metrics_fill_in_as_they_become_known(
     early = draw_play(view_at((80, 24), "en", 1.0)).text()
     decode = draw_play(view_at((80, 24), "en", pace.step_start(5) + 0.1)).text()
     end = draw_play(view_at((80, 24), "en", pace.duration_s)).text()
-    assert "TTFT –   TPOT –" in early
-    assert f"TTFT {ttft}   TPOT –" in decode
-    assert f"TTFT {ttft}   TPOT {tpot}" in end
+    assert re.search("TTFT – +TPOT –", early)
+    assert re.search(f"TTFT {ttft} +TPOT –", decode)
+    assert re.search(f"TTFT {ttft} +TPOT {tpot}", end)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_legend_is_there_from_the_first_moment_to_the_last(
+    size: tuple[int, int],
+    language: Language,
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+) -> None:
+    for part in (0.0, 0.3, 0.6, 0.9, 1.0):
+        screen_s = part * moments_of().pace.duration_s
+        rows = draw_play(view_at(size, language, screen_s)).text().splitlines()
+        legends = [row for row in rows if "TP" in row and "PP" in row and "EP" in row]
+        assert any(all(sign in row for sign in "═┃╌") for row in legends)
 
 
 def test_a_message_between_nodes_is_rated_in_bits(
