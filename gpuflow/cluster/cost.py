@@ -11,6 +11,7 @@ Sources: Pope et al. 2022 (arXiv 2211.05102); DeepSeek-V3 report for MLA.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from gpuflow.cluster.elementwise import greater, lesser
@@ -32,7 +33,14 @@ from gpuflow.cluster.pass_shape import decode_shape as decode_shape
 from gpuflow.cluster.pass_shape import prefill_shape as prefill_shape
 from gpuflow.cluster.pass_shape import seen_tokens as seen_tokens
 from gpuflow.cluster.recurrent import recurrent_flop, state_bytes
-from gpuflow.scenario.spec import AttentionSpec, LayerSpec, MixerSpec, MlpSpec, Scenario
+from gpuflow.scenario.spec import (
+    AttentionSpec,
+    ComputePart,
+    LayerSpec,
+    MixerSpec,
+    MlpSpec,
+    Scenario,
+)
 
 ACTIVATION_BYTES = 2.0
 """Activations are 16 bit in every precision; so is the KV cache unless the profile says else."""
@@ -125,6 +133,18 @@ class CostModel:
         return Cost(0.0, read, read / (self.memory_rate * self.profile.memory_fraction))
 
     # ------------------------------------------------------------ parts of a layer
+
+    def part(self, part: ComputePart, layer: LayerSpec, shape: PassShape) -> Cost:
+        """A named part of the model; `layer` is that of attention and MLP."""
+        if part == "attention":
+            return self.attention(layer, shape)
+        if part == "mlp":
+            return self.mlp(layer, shape)
+        if part == "head":
+            return self.head(shape)
+        if part == "embedding":
+            return self.embedding(shape)
+        return NOTHING  # sampling: not charged by any profile so far, and said so
 
     def attention(self, layer: LayerSpec, shape: PassShape) -> Cost:
         """Projections, scores and values, cache reading; half of the layer's fixed overhead.
@@ -249,10 +269,7 @@ class CostModel:
     def head(self, shape: PassShape) -> Cost:
         """Logits of the last token of each sequence; the vocabulary is split among tp ranks."""
         weights = self.scenario.model.vocab_size * self.h / self.scenario.parallel.tp
-        rows = shape.sequences
-        if shape.joined is not None:
-            rows = rows + shape.joined.sequences
-        return self.gemm(rows, weights, weights, self.stored.outer)
+        return self.gemm(shape.all_sequences, weights, weights, self.stored.outer)
 
     def embedding(self, shape: PassShape) -> Cost:
         """One row read and written a token."""
@@ -321,7 +338,11 @@ class CostModel:
 
     def stage_kv_bytes(self, stage: int, tokens: float) -> float:
         """Cache of the batch on one GPU of a stage once each sequence has `tokens`."""
+        return self.scenario.workload.batch * self.stage_sequence_bytes(stage, tokens)
+
+    def stage_sequence_bytes(self, stage: int, tokens: float) -> float:
+        """Cache of one sequence of `tokens` on one GPU of a stage."""
         layers = self.scenario.model.layers
-        return self.scenario.workload.batch * sum(
-            self.layer_kv_bytes(layers[i], tokens) for i in stage_layers(self.scenario, stage)
-        )
+        counts = Counter(id(layers[i]) for i in stage_layers(self.scenario, stage))
+        kinds = {id(layer): layer for layer in layers}
+        return sum(count * self.layer_kv_bytes(kinds[k], tokens) for k, count in counts.items())

@@ -1,4 +1,4 @@
-"""The smaller and the larger of two amounts, be they numbers or numpy arrays.
+"""Amounts that are numbers or numpy arrays.
 
 The cost formulas run on both: on numbers for one scenario, on arrays for many at once. Annotations
 say `float` for either.
@@ -12,6 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Amount = float | NDArray[np.float64]
+
+
+def amount(values: NDArray[np.float64]) -> float:
+    """An array, where annotations say `float`."""
+    return cast(float, values)
 
 
 def lesser(a: Amount, b: Amount) -> float:

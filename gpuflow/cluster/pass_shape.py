@@ -42,6 +42,11 @@ class PassShape:
         """New tokens, with those that join."""
         return self.tokens if self.joined is None else self.tokens + self.joined.tokens
 
+    @property
+    def all_sequences(self) -> float:
+        """Sequences that get a token out of the pass."""
+        return self.sequences if self.joined is None else self.sequences + self.joined.sequences
+
 
 def prefill_shape(scenario: Scenario) -> PassShape:
     """The pass over the whole prompt."""

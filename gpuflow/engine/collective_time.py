@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpuflow.cluster.cost import ACTIVATION_BYTES, PassShape
 from gpuflow.cluster.mesh import Groups, Mesh
 from gpuflow.collectives.oracle import bus_factor
+from gpuflow.engine.kernel_time import kernel_curve
 from gpuflow.engine.timeline import TimeSource
 from gpuflow.scenario.spec import FabricSpec, Payload, Scenario, TrafficClass
 
@@ -40,6 +43,32 @@ def fabric_of(scenario: Scenario, mesh: Mesh, groups: Groups) -> FabricSpec:
     """The slowest fabric the groups must cross."""
     cluster = scenario.cluster
     return cluster.scale_out if mesh.crosses_nodes(groups) else cluster.scale_up
+
+
+def collective_time(
+    scenario: Scenario, mesh: Mesh, groups: Groups, collective: str, size_bytes: float
+) -> MessageTime:
+    """Time of a collective in groups of a scenario, as its profile has it.
+
+    Engines' profiles read measured curves where there are any; the ideal one and all else take
+    a fixed latency plus bytes over what the fabric reaches. The size may be an array; the source
+    is then that of its first element.
+    """
+    curve = kernel_curve(scenario, mesh, groups, collective)
+    if curve is not None:
+        first = float(np.ravel(size_bytes)[0])
+        return MessageTime(curve.seconds(size_bytes), curve.source_at(first))
+    fabric = fabric_of(scenario, mesh, groups)
+    return assumed_collective(collective, size_bytes, len(groups[0]), fabric)
+
+
+def hop_time(scenario: Scenario, mesh: Mesh, pairs: Groups, size_bytes: float) -> MessageTime:
+    """Time of one point-to-point message between the ranks of each pair."""
+    curve = kernel_curve(scenario, mesh, pairs, "send_recv")
+    if curve is not None:
+        first = float(np.ravel(size_bytes)[0])
+        return MessageTime(curve.seconds(size_bytes), curve.source_at(first))
+    return assumed_hop(size_bytes, fabric_of(scenario, mesh, pairs))
 
 
 def assumed_collective(
@@ -75,25 +104,26 @@ def message_size(scenario: Scenario, payload: Payload, shape: PassShape, n_ranks
         n_ranks: Ranks in the group (the gathered total counts every rank's part).
     """
     model = scenario.model
-    width = model.hidden_size
+    width, tokens = model.hidden_size, shape.all_tokens
     if payload == "token_ids":
+        if shape.phase == "prefill":
+            return TOKEN_ID_BYTES * shape.tokens
         return TOKEN_ID_BYTES * shape.sequences * scenario.workload.prompt_tokens
     if payload == "activations":
-        return shape.tokens * width * ACTIVATION_BYTES
+        return tokens * width * ACTIVATION_BYTES
     if payload in {"dispatch", "combine"}:
         moe = model.moe
         copies = moe.experts_per_token if moe else 0
         # tokens that tensor parallelism has replicated are sliced first: each travels once
-        tokens = shape.tokens / scenario.parallel.tp
         per_value = (
             dispatch_bytes_per_value(scenario) if payload == "dispatch" else ACTIVATION_BYTES
         )
-        return tokens * copies * width * per_value
+        return tokens / scenario.parallel.tp * copies * width * per_value
     if payload == "logits":
-        return shape.sequences * model.vocab_size * ACTIVATION_BYTES
+        return shape.all_sequences * model.vocab_size * ACTIVATION_BYTES
     if payload == "token":
-        return TOKEN_ID_BYTES * shape.sequences
-    return TOKEN_ID_BYTES * shape.sequences * n_ranks
+        return TOKEN_ID_BYTES * shape.all_sequences
+    return TOKEN_ID_BYTES * shape.all_sequences * n_ranks
 
 
 def traffic_class(payload: Payload, *, is_send: bool) -> TrafficClass:

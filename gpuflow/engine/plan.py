@@ -17,9 +17,8 @@ from gpuflow.collectives.algorithms import default_algorithm
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.collective_time import (
     MessageTime,
-    assumed_collective,
-    assumed_hop,
-    fabric_of,
+    collective_time,
+    hop_time,
     message_size,
     traffic_class,
 )
@@ -86,6 +85,7 @@ class Planner:
         self.mesh: Mesh = mesh_of(scenario)
         self.cost = CostModel(scenario)
         self._seconds: dict[tuple[object, ...], float] = {}
+        self._messages: dict[tuple[object, ...], MessageTime] = {}
 
     def tasks(self) -> tuple[Task, ...]:
         """All tasks of one prefill pass and one decode lap.
@@ -169,7 +169,9 @@ class Planner:
         key = (operation.part, place.spec, place.shape)
         seconds = self._seconds.get(key)
         if seconds is None:
-            seconds = self._seconds[key] = self._part_seconds(operation.part, place)
+            spec = place.spec or self.scenario.model.layers[0]
+            seconds = float(self.cost.part(operation.part, spec, place.shape).time_s)
+            self._seconds[key] = seconds
         return Task(
             step=place.step,
             kind="compute",
@@ -181,18 +183,6 @@ class Planner:
             part=operation.part,
             groups=tuple((rank,) for rank in self.mesh.stage_ranks(stage)),
         )
-
-    def _part_seconds(self, part: ComputePart, place: _Place) -> float:
-        spec = place.spec or self.scenario.model.layers[0]
-        if part == "attention":
-            return self.cost.attention(spec, place.shape).time_s
-        if part == "mlp":
-            return self.cost.mlp(spec, place.shape).time_s
-        if part == "head":
-            return self.cost.head(place.shape).time_s
-        if part == "embedding":
-            return self.cost.embedding(place.shape).time_s
-        return 0.0  # sampling: not charged by any profile so far, and said so
 
     def _collective(self, operation: CollectiveOp, place: _Place) -> Iterator[Task]:
         exchanged = self.cost.dispatched and (place.spec is None or place.spec.mlp.experts > 0)
@@ -206,8 +196,7 @@ class Planner:
         if n < 2:
             return
         size = message_size(self.scenario, operation.payload, place.shape, n)
-        fabric = fabric_of(self.scenario, self.mesh, groups)
-        timed = assumed_collective(operation.collective, size, n, fabric)
+        timed = self._timed(operation.collective, groups, size)
         within_stage = operation.group in {"tp", "dp", "ep"}
         yield Task(
             step=place.step,
@@ -228,6 +217,16 @@ class Planner:
             bus_bandwidth_bytes_per_s=_bus_bandwidth(operation.collective, size, n, timed),
         )
 
+    def _timed(self, collective: Collective, groups: Groups, size_bytes: float) -> MessageTime:
+        key = (collective, groups, size_bytes)
+        if key not in self._messages:
+            if collective == "send_recv":
+                found = hop_time(self.scenario, self.mesh, groups, size_bytes)
+            else:
+                found = collective_time(self.scenario, self.mesh, groups, collective, size_bytes)
+            self._messages[key] = MessageTime(float(found.time_s), found.source)
+        return self._messages[key]
+
     def _root(self, operation: CollectiveOp, groups: Groups) -> int:
         """A sampled token starts at the last stage's first rank, everything else at peer 0."""
         if operation.collective != "broadcast" or operation.payload != "token":
@@ -242,7 +241,7 @@ class Planner:
             return
         pairs = self.mesh.hops(stage)
         size = message_size(self.scenario, operation.payload, place.shape, 2)
-        timed = assumed_hop(size, fabric_of(self.scenario, self.mesh, pairs))
+        timed = self._timed("send_recv", pairs, size)
         yield Task(
             step=place.step,
             kind="send",
