@@ -1,10 +1,12 @@
 """Charges a schedule to the links of a fabric: how long it takes, and what every link carries.
 
 K  rounds at a time        T  transfers of a round        L  links        R  ranks of a group
+P  protocols: LL, LL128, Simple
 
 Rounds are synchronous: one begins when the slowest transfer of the last is done. A round takes
 the latency of its slowest start plus the largest bytes / capacity over all links; transfers that
-share a link share its bandwidth.
+share a link share its bandwidth. Times are those of Simple, which fills links best; what starts
+take under the other protocols is told beside.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpuflow.cluster.fabric import Fabric
+from gpuflow.cluster.nccl_model import PROTOCOLS, Protocol
+from gpuflow.cluster.steps import Family, family_of
 from gpuflow.collectives.schedule import IntArray, Round, Schedule
 
 FloatArray = NDArray[np.float64]
@@ -33,6 +37,10 @@ class Charge:
     time_s: float
     latency_s: float
     """The part of the time that does not depend on sizes: the starts of all rounds."""
+    latencies_s: FloatArray
+    """That part under each protocol; shape (P,)."""
+    messages: int
+    """Messages of the GPU that sends most of them in a round, over all rounds."""
     round_times_s: FloatArray
     """One entry a round; they add up to `time_s`."""
     link_bytes: FloatArray
@@ -52,6 +60,7 @@ def charge(
     gpus: ArrayLike,
     itemsize: float,
     latency_s: float | None = None,
+    protocol: Protocol = "simple",
 ) -> Charge:
     """Charges all rounds of a schedule, streaming them.
 
@@ -61,34 +70,47 @@ def charge(
         gpus: GPU of each peer, shape (R,); or (groups, R) for groups that run the schedule at the
             same time and share links.
         itemsize: Bytes of an element.
-        latency_s: Start of a round; None: what the fabric's links say.
+        latency_s: Start of a round; None: what the fabric says.
+        protocol: Whose starts count.
 
     Raises:
         ValueError: `gpus` does not fit the schedule or the fabric, or the schedule needs a switch
             and a group is not behind one.
     """
-    members = _members(schedule, fabric, gpus)
-    return charge_rounds(schedule.rounds(), fabric, members, itemsize, latency_s)
+    return charge_rounds(
+        schedule.rounds(),
+        fabric,
+        _members(schedule, fabric, gpus),
+        itemsize,
+        latency_s,
+        protocol,
+        family_of(schedule.algorithm),
+    )
 
 
 def round_loads(
     schedule: Schedule, fabric: Fabric, gpus: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """What `charge` makes of each round by itself: starts (s), shape (K,), and elements by link.
+    """What `charge` makes of each round by itself.
+
+    Returns:
+        Starts (s), shape (P, K), and elements by link, shape (K, L).
 
     Raises:
         ValueError: As `charge`.
     """
     members = _members(schedule, fabric, gpus)
-    starts: list[FloatArray] = [np.zeros(0)]
+    starts: list[FloatArray] = [np.zeros((len(PROTOCOLS), 0))]
     loads: list[FloatArray] = [np.zeros((0, fabric.n_links))]
     for one in schedule.rounds():
-        pairs = _Pairs(one.source, one.destination, fabric, members, None)
+        pairs = _Pairs(
+            one.source, one.destination, fabric, members, None, family_of(schedule.algorithm)
+        )
         counts = one.count.astype(np.float64)
         starts.append(pairs.starts(counts[np.newaxis]))
         load = np.bincount(pairs.links, weights=counts[pairs.users], minlength=fabric.n_links)
         loads.append(load[np.newaxis].astype(np.float64, copy=False))
-    return np.concatenate(starts), np.concatenate(loads)
+    return np.concatenate(starts, axis=1), np.concatenate(loads)
 
 
 def _members(schedule: Schedule, fabric: Fabric, gpus: ArrayLike) -> IntArray:
@@ -112,21 +134,27 @@ def charge_rounds(
     members: IntArray,
     itemsize: float,
     latency_s: float | None = None,
+    protocol: Protocol = "simple",
+    family: Family = "ring",
 ) -> Charge:
     """`charge` for rounds at hand; `members` has shape (groups, R), or one more for the switch."""
-    ledger = _Ledger(fabric, members, latency_s)
+    ledger = _Ledger(fabric, members, latency_s, family)
     for one in rounds:
         ledger.enter(one)
-    return ledger.close(itemsize)
+    return ledger.close(itemsize, PROTOCOLS.index(protocol))
 
 
 class _Ledger:
     """Sums up rounds; neighbours between the same pairs are charged together."""
 
-    def __init__(self, fabric: Fabric, members: IntArray, latency_s: float | None) -> None:
+    def __init__(
+        self, fabric: Fabric, members: IntArray, latency_s: float | None, family: Family
+    ) -> None:
         self.fabric = fabric
         self.members = members
         self.latency_s = latency_s
+        self.family = family
+        self.messages = 0
         self.link_elements = np.zeros(fabric.n_links)
         self.sent_elements = np.zeros(fabric.n_gpus + fabric.n_nodes)
         self.starts: list[FloatArray] = []
@@ -144,10 +172,11 @@ class _Ledger:
         ):
             self._leave_pairs()
             pairs = self.pairs = _Pairs(
-                one.source, one.destination, self.fabric, self.members, self.latency_s
+                one.source, one.destination, self.fabric, self.members, self.latency_s, self.family
             )
         pairs.block[pairs.n_pending] = one.count
         pairs.n_pending += 1
+        self.messages += pairs.messages
         if pairs.n_pending == len(pairs.block):
             self._settle(pairs)
 
@@ -162,13 +191,17 @@ class _Ledger:
             self._settle(self.pairs)
             self.pairs.enter_totals(self.link_elements, self.sent_elements)
 
-    def close(self, itemsize: float) -> Charge:
+    def close(self, itemsize: float, protocol: int) -> Charge:
         self._leave_pairs()
-        starts = np.concatenate([np.zeros(0), *self.starts])
-        times = starts + np.concatenate([np.zeros(0), *self.transfers]) * itemsize
+        starts = np.concatenate([np.zeros((len(PROTOCOLS), 0)), *self.starts], axis=1)
+        transfers = np.concatenate([np.zeros(0), *self.transfers])
+        times = starts[protocol] + transfers * itemsize
+        latencies = starts.sum(axis=1)
         return Charge(
             time_s=float(times.sum()),
-            latency_s=float(starts.sum()),
+            latency_s=float(latencies[protocol]),
+            latencies_s=latencies,
+            messages=self.messages,
             round_times_s=times,
             link_bytes=self.link_elements * itemsize,
             bytes_sent=self.sent_elements[: self.fabric.n_gpus] * itemsize,
@@ -185,6 +218,7 @@ class _Pairs:
         fabric: Fabric,
         members: IntArray,
         latency_s: float | None,
+        family: Family,
     ) -> None:
         self.source, self.destination = source, destination
         self.fabric = fabric
@@ -196,29 +230,33 @@ class _Pairs:
         """Elements of rounds that wait to be charged, (K, T); the first `n_pending` are filled."""
         self.n_pending = 0
 
-        routes = fabric.route(members[:, source].ravel(), members[:, destination].ravel())
+        whence, whither = members[:, source].ravel(), members[:, destination].ravel()
+        routes = fabric.passes(whence, whither)
         is_used = routes >= 0
         self.links = routes[is_used]
         """Links of all routes, transfer by transfer; `users` says whose."""
-        whose = np.repeat(np.arange(len(routes)), is_used.sum(axis=1))
-        self.users = whose % self.n_transfers
-        start = np.bincount(whose, fabric.latency_s[self.links], minlength=len(routes))
-        self.start = start.reshape(members.shape[0], -1).max(axis=0)  # (T,)
+        self.users = np.repeat(np.arange(len(routes)), is_used.sum(axis=1)) % self.n_transfers
+        start = fabric.latency_s(whence, whither, family)
+        self.start = start.reshape(len(start), len(members), -1).max(axis=1)  # (P, T)
         if latency_s is not None:
-            self.start = np.where(source != destination, latency_s, 0.0)
+            self.start = np.tile(np.where(source != destination, latency_s, 0.0), (len(start), 1))
+        self.slowest_start = self.start.max(axis=1, initial=0.0)
+        is_gpu = members[0, source] < fabric.n_gpus
+        self.messages = most_messages(source[is_gpu], destination[is_gpu], members.shape[1])
 
     def settle(self) -> tuple[FloatArray, FloatArray]:
-        """For each waiting round its start (s) and its elements / capacity (s per byte); (K,)."""
+        """Starts (s), (P, K), and elements / capacity (s per byte), (K,), of the waiting rounds."""
         counts = self.block[: self.n_pending]
         self.n_pending = 0
         self.totals += counts.sum(axis=0)
         return self.starts(counts), self._slowest(counts)
 
     def starts(self, counts: FloatArray) -> FloatArray:
-        """The slowest start among the transfers that move anything."""
+        """The slowest start among the transfers that move anything; shape (P, K)."""
         if counts.size and counts.min() > 0:
-            return np.full(len(counts), self.start.max())
-        return np.asarray(((counts > 0) * self.start).max(axis=1, initial=0.0))
+            return np.tile(self.slowest_start[:, np.newaxis], len(counts))
+        moving = counts > 0
+        return np.stack([(moving * start).max(axis=1, initial=0.0) for start in self.start])
 
     def _slowest(self, counts: FloatArray) -> FloatArray:
         """Largest elements / capacity over all links."""
@@ -263,3 +301,11 @@ class _Pairs:
             np.tile(moved, len(self.members)),
             minlength=len(sent_elements),
         )
+
+
+def most_messages(source: IntArray, destination: IntArray, n_vertices: int) -> int:
+    """Others that one peer sends to in a round, at most; what goes to the same one is a message."""
+    pairs = (source * n_vertices + destination)[source != destination]
+    if len(pairs) > n_vertices:
+        pairs = np.unique(pairs)
+    return int(np.bincount(pairs // n_vertices, minlength=1).max())

@@ -1,7 +1,8 @@
 """Time and bus bandwidth of a collective over sizes, for each algorithm: simulated points.
 
 A schedule whose sizes divide takes a fixed latency plus a time in proportion to its size, so one
-charge gives all sizes of an algorithm; other sizes differ by at most one element a round.
+charge gives all sizes of an algorithm; other sizes differ by at most one element a round. Of the
+protocols, and of the chunk counts where an algorithm has a pipeline, the quickest is taken.
 """
 
 from __future__ import annotations
@@ -16,6 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpuflow.cluster.charge import charge, round_loads
 from gpuflow.cluster.fabric import Fabric, build_fabric
+from gpuflow.cluster.nccl_model import PROTOCOLS, Protocol
+from gpuflow.cluster.protocols import (
+    ISSUE_S,
+    Launch,
+    as_launched,
+    fixed_s,
+    protocol_shares,
+)
+from gpuflow.cluster.symmetry import can_be_charged, charge_alike, is_alike
 from gpuflow.collectives.algorithms import (
     ALGORITHMS,
     build,
@@ -39,6 +49,7 @@ class Point:
     ranks: int
     algorithm: str
     protocol: str
+    """ll, ll128 or simple: the quickest for this algorithm."""
     time_s: float
     bus_bandwidth_bytes_per_s: float
     """Bus factor x size / time (nccl-tests)."""
@@ -47,31 +58,38 @@ class Point:
     """The least time at this size; the first listed among equals."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CostLine:
-    """Time of an algorithm on a fabric as a straight line over its size."""
+    """Time of an algorithm's schedule on a fabric as a straight line over its size."""
 
-    latency_s: float
+    latencies_s: FloatArray
+    """Starts of all rounds by protocol: LL, LL128, Simple."""
     seconds_per_byte: float
+    """As Simple has it."""
+    rounds: int
+    messages: int
+    """Messages of the GPU that sends most of them in a round, over all rounds."""
 
-    def time_s(self, size_bytes: ArrayLike) -> FloatArray:
-        """Seconds for each size; a collective of nothing takes no time."""
+    def time_s(self, size_bytes: ArrayLike, protocol: Protocol = "simple") -> FloatArray:
+        """Seconds for each size with a protocol's starts; nothing takes no time."""
         sizes = np.asarray(size_bytes, dtype=np.float64)
-        return np.where(sizes > 0, self.latency_s + sizes * self.seconds_per_byte, 0.0)
+        latency_s = self.latencies_s[PROTOCOLS.index(protocol)]
+        return np.where(sizes > 0, latency_s + sizes * self.seconds_per_byte, 0.0)
 
 
 PIPELINE_CHUNKS = (1, 2, 4, 8, 16, 32, 64)
 """Chunk counts that are tried where an algorithm has a pipeline; the quickest is taken."""
 MOST_DENSE_RANKS = 1024
-"""Largest group for algorithms in which everybody talks to everybody at once."""
+"""Largest group for algorithms in which everybody sends everybody all at once, where a collective
+has others; beyond it charges need a fabric whose nodes are alike."""
 
 
 def runnable(collective: str, cluster: ClusterSpec, n_ranks: int) -> tuple[str, ...]:
     """The algorithms that these machines can run, in the order of `ALGORITHMS`.
 
     Left out are those that need a switch which adds where there is none or where ranks lie in
-    several nodes; two levels where there is one node or the last one would be filled in part; and
-    messages between all pairs at once beyond 1,024 ranks.
+    several nodes; two levels where there is one node or the last one would be filled in part; and,
+    beyond 1,024 ranks, messages between all pairs at once, but for all_to_all.
 
     Raises:
         ValueError: `collective` is unknown.
@@ -88,8 +106,17 @@ def runnable(collective: str, cluster: ClusterSpec, n_ranks: int) -> tuple[str, 
         for name in ALGORITHMS[collective]
         if (can_add or not needs_switch(collective, name))
         and (fills_nodes or not has_levels(collective, name))
-        and (n_ranks <= MOST_DENSE_RANKS or not is_dense(collective, name))
+        and (n_ranks <= MOST_DENSE_RANKS or _is_chargeable(collective, name, cluster, n_ranks))
     )
+
+
+def _is_chargeable(collective: str, algorithm: str, cluster: ClusterSpec, n_ranks: int) -> bool:
+    """Whether thousands of ranks can run an algorithm, and be charged in a moment."""
+    if not is_alike(collective, algorithm):
+        return not is_dense(collective, algorithm)
+    if is_dense(collective, algorithm) and collective != "all_to_all" and algorithm != "pat":
+        return False
+    return can_be_charged(collective, algorithm, build_fabric(cluster, n_ranks))
 
 
 def cost_line(
@@ -117,8 +144,10 @@ def cost_line(
     )
     cost = charge(schedule, fabric, gpus, 1.0)
     return CostLine(
-        latency_s=cost.latency_s,
+        latencies_s=cost.latencies_s,
         seconds_per_byte=(cost.time_s - cost.latency_s) / n_elements,
+        rounds=cost.rounds,
+        messages=cost.messages,
     )
 
 
@@ -128,7 +157,8 @@ def cost_lines(
 ) -> tuple[CostLine, ...]:
     """The line of an algorithm on the first GPUs, or one for each of `PIPELINE_CHUNKS`.
 
-    The least time of all lines holds at any size.
+    The least time of all lines holds at any size. Over all GPUs of a fabric, ring means rings side
+    by side (`gpuflow.cluster.rings`), and ranks that do alike are charged together.
 
     Raises:
         ValueError: As `build` and `charge`.
@@ -136,6 +166,15 @@ def cost_lines(
     gpus = np.arange(n_ranks)
     if is_pipelined(collective, algorithm) and n_ranks > 1:
         return _pipeline_lines(collective, algorithm, fabric, gpus)
+    if n_ranks == fabric.n_gpus and is_alike(collective, algorithm):
+        alike = charge_alike(collective, algorithm, fabric)
+        line = CostLine(
+            latencies_s=alike.latencies_s,
+            seconds_per_byte=alike.transfers_s,
+            rounds=alike.rounds,
+            messages=alike.messages,
+        )
+        return (line,)
     return (cost_line(collective, algorithm, fabric, gpus),)
 
 
@@ -153,15 +192,20 @@ def _pipeline_lines(
     used = loads.any(axis=0)
     seconds = loads[:, used] * fabric.seconds_per_byte[used] / n_elements
     before = np.concatenate([np.zeros((1, seconds.shape[1])), np.cumsum(seconds, axis=0)])
-    depth = len(starts)
+    depth = starts.shape[1]
     lines = []
     for m in PIPELINE_CHUNKS:
         first = np.maximum(np.arange(depth + m - 1) - m + 1, 0)
         last = np.minimum(np.arange(depth + m - 1), depth - 1)
         windows = before[last + 1] - before[first]
-        start = sum(float(starts[a : b + 1].max()) for a, b in zip(first, last, strict=True))
+        slowest = [starts[:, a : b + 1].max(axis=1) for a, b in zip(first, last, strict=True)]
         lines.append(
-            CostLine(latency_s=start, seconds_per_byte=float(windows.max(axis=1).sum()) / m)
+            CostLine(
+                latencies_s=np.sum(slowest, axis=0),
+                seconds_per_byte=float(windows.max(axis=1).sum()) / m,
+                rounds=len(slowest),
+                messages=len(slowest),
+            )
         )
     return tuple(lines)
 
@@ -172,6 +216,7 @@ def collective_points(
     n_ranks: int,
     sizes: Sequence[int],
     algorithms: Sequence[str] | None = None,
+    launch: Launch = "nccl-tests",
 ) -> list[Point]:
     """Points of every algorithm at every size, by size, then in the order of `algorithms`.
 
@@ -184,6 +229,7 @@ def collective_points(
         n_ranks: R, at least 1.
         sizes: Bytes by the collective's size convention (`gpuflow.collectives.schedule`).
         algorithms: Which to compare; None: all that are `runnable`.
+        launch: How it is launched, which is most of the time of a small collective.
 
     Raises:
         ValueError: A name is unknown, a number is out of range, or the machines cannot run an
@@ -195,25 +241,57 @@ def collective_points(
     if not names:
         raise ValueError(f"no algorithm of {collective!r} to compare")
     fabric = build_fabric(cluster, n_ranks, "hop" if collective == "send_recv" else "bus")
-    times = np.stack(
-        [_best_times(collective, name, fabric, n_ranks, sizes) for name in names]
-    )  # (algorithms, sizes)
+    found = []
+    for name in names:
+        shares = protocol_shares(name, cluster, n_ranks)
+        found.append(_quickest(_Case(collective, name, launch, shares), fabric, n_ranks, sizes))
+    times = np.stack([one for one, _ in found])  # (algorithms, sizes)
+    protocols = np.stack([which for _, which in found])
     best = times.argmin(axis=0).tolist()
     factor = bus_factor(collective, n_ranks)
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.where(times > 0, factor * np.asarray(sizes) / times, 0.0)
-    by_size = zip(sizes, times.T.tolist(), rates.T.tolist(), best, strict=True)
+    columns = (times.T.tolist(), rates.T.tolist(), protocols.T.tolist())
     return [
-        Point(size, n_ranks, name, "simple", time_s, rate, "simulated", which == winner)
-        for size, size_times, size_rates, winner in by_size
-        for which, (name, time_s, rate) in enumerate(
-            zip(names, size_times, size_rates, strict=True)
+        Point(size, n_ranks, name, PROTOCOLS[protocol], time_s, rate, "simulated", which == winner)
+        for size, size_times, size_rates, size_protocols, winner in zip(
+            sizes, *columns, best, strict=True
+        )
+        for which, (name, time_s, rate, protocol) in enumerate(
+            zip(names, size_times, size_rates, size_protocols, strict=True)
         )
     ]
 
 
-def _best_times(
-    collective: str, algorithm: str, fabric: Fabric, n_ranks: int, sizes: Sequence[int]
-) -> FloatArray:
-    lines = cost_lines(collective, algorithm, fabric, n_ranks)
-    return np.asarray(np.min([line.time_s(sizes) for line in lines], axis=0))
+@dataclass(frozen=True, slots=True)
+class _Case:
+    collective: str
+    algorithm: str
+    launch: Launch
+    shares: FloatArray
+    """Of the links' rate, by protocol."""
+
+
+def _quickest(
+    case: _Case, fabric: Fabric, n_ranks: int, sizes: Sequence[int]
+) -> tuple[FloatArray, IntArray]:
+    """Least time at each size over protocols and chunk counts, and the protocol that has it."""
+    lines = cost_lines(case.collective, case.algorithm, fabric, n_ranks)
+    at = np.asarray(sizes, dtype=np.float64)
+    if not lines[0].rounds:
+        return np.zeros(len(at)), np.full(len(at), PROTOCOLS.index("simple"))
+    fixed = fixed_s(case.algorithm, case.launch)
+    usable = np.flatnonzero(case.shares).tolist()
+    rivals = np.stack(
+        [
+            fixed[which]
+            + line.latencies_s[which]
+            + ISSUE_S * max(line.messages - line.rounds, 0)
+            + at * (line.seconds_per_byte / case.shares[which])
+            for which in usable
+            for line in lines
+        ]
+    )
+    winner = rivals.argmin(axis=0)
+    least = as_launched(rivals[winner, np.arange(len(at))], case.launch)
+    return np.where(at > 0, least, 0.0), np.asarray(usable)[winner // len(lines)]

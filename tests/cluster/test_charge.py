@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,14 +10,9 @@ from hypothesis import strategies as st
 
 from gpuflow.cluster.charge import charge
 from gpuflow.cluster.fabric import build_fabric
-from gpuflow.cluster.points import (
-    PIPELINE_CHUNKS,
-    collective_points,
-    cost_line,
-    cost_lines,
-    runnable,
-)
-from gpuflow.collectives.algorithms import ALGORITHMS, build, is_pipelined, needs_switch
+from gpuflow.cluster.nccl_model import PROTOCOLS
+from gpuflow.cluster.points import cost_line
+from gpuflow.collectives.algorithms import ALGORITHMS, build, needs_switch
 from gpuflow.collectives.oracle import bytes_sent, closed_form
 from gpuflow.collectives.places import ROOTED
 from gpuflow.collectives.routed import build_routed
@@ -57,7 +51,7 @@ BETWEEN = replace(
     hop_bandwidth_bytes_per_s=46e9,
     step_latency_s=3e-6,
 )
-TOPOLOGIES = ["switch", "mesh", "pcie"]
+TOPOLOGIES = ["switch", "mesh", "cube_mesh", "pcie"]
 
 
 def cluster(topology="switch", gpus_per_node=4, **changes):
@@ -69,8 +63,10 @@ def cluster(topology="switch", gpus_per_node=4, **changes):
     )
 
 
-def charge_by_hand(schedule, fabric, groups, itemsize):
+def charge_by_hand(schedule, fabric, groups, itemsize, protocol="simple"):
     """The rule in plain words: times of all rounds, bytes of all links."""
+    which = PROTOCOLS.index(protocol)
+    family = "tree" if schedule.algorithm == "tree" else "ring"
     if schedule.n_switches:
         groups = [[*g, fabric.n_gpus + g[0] // fabric.gpus_per_node] for g in groups]
     times, total = [], defaultdict(float)
@@ -82,7 +78,8 @@ def charge_by_hand(schedule, fabric, groups, itemsize):
                 for link in links:
                     load[link] += count * itemsize
                 if count:
-                    start = max(start, sum(fabric.latency_s[link] for link in links))
+                    begins = fabric.latency_s([group[source]], [group[to]], family)
+                    start = max(start, begins[which, 0])
         slowest = max((b / fabric.capacity_bytes_per_s[k] for k, b in load.items()), default=0.0)
         times.append(start + slowest)
         for link, moved in load.items():
@@ -114,9 +111,11 @@ def test_equals_a_plain_loop_over_transfers(data):
     places = data.draw(st.permutations(range(20)))
     n = schedule.n_ranks
     groups = [places[:n], places[n : 2 * n]][: data.draw(st.integers(1, 2))]
-    cost = charge(schedule, fabric, groups, 2)
-    times, link_bytes = charge_by_hand(schedule, fabric, groups, 2)
+    protocol = data.draw(st.sampled_from(PROTOCOLS))
+    cost = charge(schedule, fabric, groups, 2, protocol=protocol)
+    times, link_bytes = charge_by_hand(schedule, fabric, groups, 2, protocol)
     np.testing.assert_allclose(cost.round_times_s, times, rtol=1e-12)
+    assert cost.latency_s == cost.latencies_s[PROTOCOLS.index(protocol)]
     np.testing.assert_allclose(cost.link_bytes, link_bytes, rtol=1e-12)
     assert cost.time_s == pytest.approx(sum(times))
     assert cost.rounds == len(times)
@@ -126,19 +125,7 @@ def test_equals_a_plain_loop_over_transfers(data):
     assert sent.tolist() == cost.bytes_sent.tolist()
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
-@given(st.data())
-def test_time_is_never_below_the_bandwidth_or_the_latency_bound(data):
-    schedule = data.draw(schedules())
-    fabric = data.draw(machines(9))
-    cost = charge(schedule, fabric, np.arange(schedule.n_ranks), 4)
-    assert cost.time_s >= (cost.link_bytes / fabric.capacity_bytes_per_s).max() * (1 - 1e-12)
-    busy = sum(bool(one.count.any()) for one in schedule.rounds())
-    assert cost.time_s >= busy * 1e-6 * (1 - 1e-12)
-    assert cost.latency_s >= busy * 1e-6 * (1 - 1e-12)
-
-
-@pytest.mark.parametrize(("topology", "hops"), [("switch", 2), ("mesh", 1), ("pcie", 4)])
+@pytest.mark.parametrize(("topology", "hops"), [("switch", 2), ("mesh", 1), ("pcie", 2)])
 @pytest.mark.parametrize("collective", ALGORITHMS)
 def test_bytes_over_links_are_the_closed_form_times_the_hops(topology, hops, collective):
     fabric = build_fabric(cluster(topology, 8), 8)
@@ -153,29 +140,10 @@ def test_bytes_over_links_are_the_closed_form_times_the_hops(topology, hops, col
         assert cost.rounds == form.rounds
 
 
-def test_a_ring_over_a_node_reaches_the_bus_bandwidth():
-    """Large enough for latency not to count, busbw must be the one measured by nccl-tests."""
-    for topology in ("switch", "pcie"):
-        size = 1 << 34
-        machine = cluster(topology, 8, bus_bandwidth_bytes_per_s=300e9)
-        (point,) = collective_points("all_reduce", machine, 8, [size], ["ring"])
-        assert point.bus_bandwidth_bytes_per_s == pytest.approx(300e9, rel=1e-3)
-
-
-def test_shared_links_share_their_bandwidth():
-    """Two GPUs of four have the host to themselves; four at once overload it."""
-    fabric = build_fabric(cluster("pcie", 4, bus_bandwidth_bytes_per_s=90e9), 4)
-    pair = build("send_recv", "direct", 2, 360 * 10**6)
-    alone = charge(pair, fabric, [0, 1], 1)
-    both = charge(pair, fabric, [[0, 1], [2, 3]], 1)
-    assert alone.time_s == pytest.approx(1e-6 + 1e-3)
-    assert both.time_s == pytest.approx(1e-6 + 2 * 360e6 / 360e9)
-
-
 def test_full_duplex_lets_partners_exchange_at_full_rate():
     fabric = build_fabric(cluster(), 2)
     swap = charge(build("all_reduce", "recursive_doubling", 2, 370), fabric, [0, 1], 1e6)
-    assert swap.time_s == pytest.approx(1e-6 + 1e-3)
+    assert swap.time_s == pytest.approx(3.8e-6 + 1e-3)
 
 
 def test_a_direct_ring_on_a_mesh_uses_one_link_and_two_shot_all():
@@ -189,8 +157,9 @@ def test_ranks_in_two_nodes_pay_the_nic_and_its_latency():
     fabric = build_fabric(cluster("switch", 4), 8)
     near = charge(build("broadcast", "direct", 2, 46000), fabric, [0, 1], 1)
     far = charge(build("broadcast", "direct", 2, 46000), fabric, [0, 4], 1)
-    assert near.time_s == pytest.approx(1e-6 + 46e3 / 370e9)
-    assert far.time_s == pytest.approx(3e-6 + 46e3 / 46e9)
+    assert near.time_s == pytest.approx(3.8e-6 + 46e3 / 370e9)
+    assert far.time_s == pytest.approx(17.3e-6 + 46e3 / 46e9)
+    assert near.latencies_s.tolist() == pytest.approx([1e-6, 2.3e-6, 3.8e-6])
 
 
 def test_the_start_of_a_round_can_be_given():
@@ -217,7 +186,7 @@ def test_a_group_of_one_costs_nothing():
 
 def test_rounds_that_share_their_pairs_are_charged_as_if_they_did_not():
     """The ring hands out the same pairs each round; copies of them must cost the same."""
-    fabric = build_fabric(cluster("pcie", 4, bus_bandwidth_bytes_per_s=20e9), 8)
+    fabric = build_fabric(cluster("pcie", 4, hosts=2), 8)
     ring = build("all_reduce", "ring", 8, 1003)
 
     def afresh():
@@ -236,77 +205,7 @@ def test_the_full_ring_of_1024_ranks_adds_up():
     form = closed_form("all_reduce", "ring", 1024, 1024 * 8 * 4)
     np.testing.assert_allclose(cost.bytes_sent, form.bytes_sent)
     assert cost.rounds == 2046
-    assert cost.time_s == pytest.approx(2046 * (3e-6 + 32 / 46e9))
-
-
-@pytest.mark.parametrize("collective", ALGORITHMS)
-def test_a_line_agrees_with_the_charge_where_sizes_divide(collective):
-    machine = cluster("switch", 3)
-    fabric = build_fabric(machine, 6)
-    for algorithm in runnable(collective, machine, 6):
-        line = cost_line(collective, algorithm, fabric, np.arange(6), n_chunks=2)
-        for n_elements in (24, 24 * 1000):
-            schedule = build(collective, algorithm, 6, n_elements, ranks_per_node=3, n_chunks=2)
-            cost = charge(schedule, fabric, np.arange(6), 2)
-            assert line.time_s(2 * n_elements) == pytest.approx(cost.time_s)
-
-
-@pytest.mark.parametrize("n_ranks", [2, 5, 6, 12])
-@pytest.mark.parametrize(
-    ("collective", "algorithm"),
-    [(c, a) for c in ALGORITHMS for a in ALGORITHMS[c] if is_pipelined(c, a)],
-)
-def test_lines_of_a_pipeline_are_those_of_each_chunk_count(collective, algorithm, n_ranks):
-    per_node = 12 if needs_switch(collective, algorithm) else 4
-    fabric = build_fabric(cluster("switch", per_node), n_ranks)
-    lines = cost_lines(collective, algorithm, fabric, n_ranks)
-    assert len(lines) == len(PIPELINE_CHUNKS)
-    for line, n_chunks in zip(lines, PIPELINE_CHUNKS, strict=True):
-        charged = cost_line(collective, algorithm, fabric, np.arange(n_ranks), n_chunks)
-        assert line.latency_s == pytest.approx(charged.latency_s)
-        assert line.seconds_per_byte == pytest.approx(charged.seconds_per_byte)
-
-
-def test_points_name_the_quickest_at_each_size():
-    machine = cluster("switch", 8)
-    points = collective_points("all_reduce", machine, 8, [1024, 1 << 30])
-    assert len(points) == 2 * len(runnable("all_reduce", machine, 8))
-    for size in (1024, 1 << 30):
-        rivals = [p for p in points if p.size_bytes == size]
-        (chosen,) = [p for p in rivals if p.chosen]
-        assert chosen.time_s == min(p.time_s for p in rivals)
-        assert chosen.bus_bandwidth_bytes_per_s == pytest.approx(1.75 * size / chosen.time_s)
-    assert {p.algorithm for p in points if p.chosen} == {"one_shot", "two_shot"}
-    assert {(p.ranks, p.protocol, p.time_source) for p in points} == {(8, "simple", "simulated")}
-
-
-def test_points_of_nothing_take_no_time():
-    (point,) = collective_points("broadcast", cluster(), 4, [0], ["ring"])
-    assert (point.time_s, point.bus_bandwidth_bytes_per_s, point.chosen) == (0.0, 0.0, True)
-
-
-def test_send_recv_runs_at_the_rate_of_a_lone_transfer():
-    (point,) = collective_points("send_recv", cluster(), 2, [360_000_000])
-    assert point.time_s == pytest.approx(1e-6 + 1e-3)
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (partial(collective_points, "sum", cluster(), 2, [1]), "unknown collective 'sum'"),
-        (partial(collective_points, "reduce", cluster(), 2, [1], []), "no algorithm of 'reduce'"),
-        (
-            partial(collective_points, "all_reduce", cluster("mesh"), 2, [1], ["nvls"]),
-            "needs all GPUs of a group behind it",
-        ),
-        (partial(collective_points, "reduce", cluster(), 2, [1], ["ring"]), "has no algorithm"),
-        (partial(collective_points, "reduce", cluster(), 2, [-1]), "0 bytes or more"),
-        (partial(collective_points, "reduce", cluster(), 0, [1]), "at least one"),
-    ],
-)
-def test_misuse_of_points_is_told(call, told):
-    with pytest.raises(ValueError, match=told):
-        call()
+    assert cost.time_s == pytest.approx(2046 * (17.3e-6 + 32 / 46e9))
 
 
 def test_the_switch_saves_a_third_of_what_a_large_all_reduce_moves():
@@ -322,12 +221,7 @@ def test_the_switch_saves_a_third_of_what_a_large_all_reduce_moves():
         for links in (into, out_of):
             moved = cost.link_bytes[links]
             assert sorted(moved) == [0.0] * 8 + [64 * 800 * 4 * 9 / 8] * 8
-        assert cost.latency_s == pytest.approx(65e-6)
-    size = 1 << 32
-    (nvls,) = collective_points("all_reduce", machine, 8, [size], ["nvls"])
-    assert nvls.bus_bandwidth_bytes_per_s == pytest.approx(
-        1.75 / (1.125 * 65 / 64) * 370e9, rel=0.01
-    )
+        assert cost.latencies_s[0] == pytest.approx(65e-6)
 
 
 def test_switch_schedules_equal_a_plain_loop_too():
@@ -340,30 +234,6 @@ def test_switch_schedules_equal_a_plain_loop_too():
             cost = charge(schedule, fabric, groups, 2)
             np.testing.assert_allclose(cost.round_times_s, times)
             np.testing.assert_allclose(cost.link_bytes, link_bytes)
-
-
-@pytest.mark.parametrize(
-    ("machine", "n_ranks", "there", "absent"),
-    [
-        (cluster("switch", 8, adds_in_switch=True), 8, {"nvls", "ring"}, {"hierarchical"}),
-        (cluster("switch", 8), 8, {"ring"}, {"nvls", "hierarchical"}),
-        (cluster("switch", 8, adds_in_switch=True), 16, {"hierarchical"}, {"nvls"}),
-        (cluster("switch", 8), 12, {"ring"}, {"hierarchical"}),
-        (cluster("mesh", 8, adds_in_switch=True), 8, {"two_shot"}, {"nvls"}),
-        (cluster("switch", 8), 2048, {"ring", "tree", "hierarchical"}, {"one_shot", "two_shot"}),
-    ],
-)
-def test_only_what_machines_can_run_is_compared(machine, n_ranks, there, absent):
-    names = set(runnable("all_reduce", machine, n_ranks))
-    assert there <= names
-    assert not absent & names
-
-
-def test_hierarchical_beats_the_flat_ring_over_two_nodes():
-    points = collective_points(
-        "all_reduce", cluster("switch", 8), 16, [1 << 26], ["ring", "hierarchical"]
-    )
-    assert [p.chosen for p in points] == [False, True]
 
 
 def test_16384_ranks_in_nodes_of_eight_add_up():
@@ -392,5 +262,5 @@ def test_a_hot_expert_makes_its_gpu_the_last_to_finish():
     hot = np.full((8, 8), 4000 // 7)
     hot[:, 3] = 4000
     times = [charge(build_routed("direct", c), fabric, np.arange(8), 1).time_s for c in (even, hot)]
-    assert times[0] == pytest.approx(1e-6 + 7 * 1000 / 370e9)
-    assert times[1] == pytest.approx(1e-6 + 7 * 4000 / 370e9)
+    assert times[0] == pytest.approx(3.8e-6 + 7 * 1000 / 370e9)
+    assert times[1] == pytest.approx(3.8e-6 + 7 * 4000 / 370e9)
