@@ -33,14 +33,13 @@ from gpuflow.cluster.pass_shape import decode_shape as decode_shape
 from gpuflow.cluster.pass_shape import prefill_shape as prefill_shape
 from gpuflow.cluster.pass_shape import seen_tokens as seen_tokens
 from gpuflow.cluster.recurrent import recurrent_flop, state_bytes
-from gpuflow.scenario.spec import (
+from gpuflow.scenario.model_spec import (
     AttentionSpec,
-    ComputePart,
     LayerSpec,
     MixerSpec,
     MlpSpec,
-    Scenario,
 )
+from gpuflow.scenario.spec import ComputePart, Scenario
 
 ACTIVATION_BYTES = 2.0
 """Activations are 16 bit in every precision; so is the KV cache unless the profile says else."""

@@ -11,14 +11,14 @@ from functools import lru_cache
 
 from gpuflow.cluster.held import SplitWeights
 from gpuflow.cluster.recurrent import mixer_weights, state_bytes
-from gpuflow.scenario.spec import (
+from gpuflow.scenario.model_spec import (
     AttentionSpec,
     LatentSpec,
     LayerSpec,
     MlpSpec,
     ModelSpec,
-    Scenario,
 )
+from gpuflow.scenario.spec import Scenario
 
 BITS = {"bf16": 16.0, "fp16": 16.0, "fp8": 8.0, "int8": 8.0, "fp4": 4.5, "int4": 4.25}
 """Stored bits a weight, block scales included (NVFP4: 8 bits of scale per 16 weights; int4: 16 bits

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpuflow.cluster.elementwise import greater, lesser
-from gpuflow.scenario.spec import AttentionSpec, Phase, Scenario
+from gpuflow.scenario.model_spec import AttentionSpec
+from gpuflow.scenario.spec import Phase, Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

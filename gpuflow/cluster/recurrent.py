@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gpuflow.cluster.held import SplitWeights
-from gpuflow.scenario.spec import MixerSpec
+from gpuflow.scenario.model_spec import MixerSpec
 
 CONV_VALUE_BYTES = 2.0
 """The convolution keeps its last tokens in 16 bit."""

@@ -9,7 +9,8 @@ from gpuflow.cluster.mesh import mesh_of
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.link_traffic import LinkBytes, link_traffic
 from gpuflow.engine.timeline import Span, StepTime, Timeline, TimeSource
-from gpuflow.scenario.spec import Assumption, Phase, TrafficClass
+from gpuflow.scenario.model_spec import Assumption
+from gpuflow.scenario.spec import Phase, TrafficClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

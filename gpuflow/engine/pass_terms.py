@@ -16,10 +16,10 @@ from gpuflow.cluster.mesh import Groups, Mesh, mesh_of
 from gpuflow.cluster.parameters import stage_layers
 from gpuflow.engine.collective_time import collective_time, hop_time, message_size
 from gpuflow.engine.plan import Planner, Task
+from gpuflow.scenario.model_spec import LayerSpec
 from gpuflow.scenario.spec import (
     Collective,
     ComputePart,
-    LayerSpec,
     Payload,
     Phase,
     ProfileSpec,

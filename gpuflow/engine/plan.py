@@ -23,6 +23,7 @@ from gpuflow.engine.collective_time import (
     traffic_class,
 )
 from gpuflow.engine.timeline import TimeSource
+from gpuflow.scenario.model_spec import LayerSpec
 from gpuflow.scenario.spec import (
     Collective,
     CollectiveOp,
@@ -30,7 +31,6 @@ from gpuflow.scenario.spec import (
     ComputePart,
     HostOp,
     LayersOp,
-    LayerSpec,
     Operation,
     Payload,
     Scenario,

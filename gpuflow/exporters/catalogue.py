@@ -15,7 +15,8 @@ from gpuflow.cluster.parameters import (
 from gpuflow.exporters.figures import rate_both
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.scenario import catalog
-from gpuflow.scenario.spec import DeviceSpec, FabricSpec, Language, ModelSpec, ProfileSpec, Scenario
+from gpuflow.scenario.model_spec import ModelSpec
+from gpuflow.scenario.spec import DeviceSpec, FabricSpec, Language, ProfileSpec, Scenario
 from gpuflow.units import (
     format_bytes,
     format_count,

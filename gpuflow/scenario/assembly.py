@@ -11,11 +11,11 @@ from typing import Literal
 from gpuflow.errors import InputError
 from gpuflow.scenario import catalog
 from gpuflow.scenario.draft import MAX_RANKS, Draft
+from gpuflow.scenario.model_spec import ModelSpec
 from gpuflow.scenario.spec import (
     ClusterSpec,
     DeviceSpec,
     FabricSpec,
-    ModelSpec,
     ParallelSpec,
     ProfileSpec,
     Scenario,

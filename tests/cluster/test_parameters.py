@@ -12,7 +12,7 @@ from gpuflow.cluster.parameters import (
     parameters,
 )
 from gpuflow.scenario.catalog import model, model_names
-from gpuflow.scenario.spec import AttentionSpec
+from gpuflow.scenario.model_spec import AttentionSpec
 
 PUBLISHED = {
     # model: (billions, active billions, KV bytes a token in 16 bit)

@@ -15,7 +15,8 @@ from gpuflow.scenario.load import (
     scenario_names,
     scenario_path,
 )
-from gpuflow.scenario.spec import CollectiveOp, ComputeOp, LayersOp, ModelSpec, SendOp, StagesOp
+from gpuflow.scenario.model_spec import ModelSpec
+from gpuflow.scenario.spec import CollectiveOp, ComputeOp, LayersOp, SendOp, StagesOp
 
 DATA = Path(__file__).parent.parent / "data"
 SMALL = DATA / "scenarios" / "small.yaml"
