@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpuflow.cluster.wiring import NO_LINK, DirectWiring, Parts, Rate, direct, reached
+from gpuflow.cluster.wiring import NO_LINK, DirectWiring, Parts, Rate, direct
 from gpuflow.collectives.schedule import IntArray
 from gpuflow.scenario.spec import FabricSpec
 
@@ -54,12 +54,13 @@ def cube_mesh(parts: Parts, gpus: IntArray, fabric: FabricSpec, rate: Rate) -> D
     g = parts.gpus_per_node
     if g > CUBE_GPUS:
         raise ValueError(f"{fabric.name}: a cube mesh has {CUBE_GPUS} GPUs, not {g}")
-    total = reached(fabric, rate)
+    share = fabric.bus_bandwidth_bytes_per_s / CUBE_STRANDS
+    strand = fabric.hop_bandwidth_bytes_per_s if rate == "hop" else share
     sizes = (g, len(gpus) % g)
     strands = tuple(cube_strands(m) for m in sizes)
     via = tuple(_cube_via(m) for m in sizes)
     cycles = tuple(disjoint_rings(table) for table in strands)
-    return direct(parts, gpus, _two(strands), total / CUBE_STRANDS, _two(via), _two(cycles))
+    return direct(parts, gpus, _two(strands), strand, _two(via), _two(cycles))
 
 
 def _two(pair: tuple[IntArray, ...]) -> tuple[IntArray, IntArray]:
