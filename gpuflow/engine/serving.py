@@ -99,11 +99,19 @@ class ServingModel:
         stages = range(self.scenario.parallel.pp)
         return all(cost.stage_weight_bytes(stage) < device.memory_bytes for stage in stages)
 
-    def times(self, concurrency: float, prompt_tokens: float, output_tokens: float) -> ServingTime:
-        """Times of loads; see `serving_time`."""
+    def times(
+        self,
+        concurrency: float,
+        prompt_tokens: float,
+        output_tokens: float,
+        *,
+        limited: bool = True,
+    ) -> ServingTime:
+        """Times of loads; see `serving_time`. Unless `limited`, the cache has room for all."""
         prompt, output = np.asarray(prompt_tokens, float), np.asarray(output_tokens, float)
-        room = self.room(prompt + output / 2)
-        running = np.maximum(np.minimum(np.asarray(concurrency, float) / self.replicas, room), 1.0)
+        running = np.maximum(np.asarray(concurrency, float) / self.replicas, 1.0)
+        if limited:
+            running = np.minimum(running, self.room(prompt + output / 2))
         load = _Load(running, prompt, output, self.replicas)
         if self.scenario.profile.joins_prefill:
             return self._joined(load)
