@@ -55,13 +55,19 @@ class Output:
         text = json.dumps(document, indent=2, ensure_ascii=plain, allow_nan=False)
         self.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
-    def tables(self, *tables: Table) -> None:
-        """Tables for people, as text or Markdown, one below the other."""
+    def tables(self, *parts: Table | str) -> None:
+        """Tables for people, as text or Markdown, one below the other.
+
+        A str is a picture made of text, which Markdown goes without.
+        """
         if self.format == "markdown":
-            self.write("\n\n".join(map(markdown, tables)))
-        else:
-            paint = painter(self.has_color)
-            self.write("\n\n".join(grid_text(table, self.width, paint) for table in tables))
+            self.write("\n\n".join(markdown(part) for part in parts if isinstance(part, Table)))
+            return
+        paint = painter(self.has_color)
+        texts = (
+            part if isinstance(part, str) else grid_text(part, self.width, paint) for part in parts
+        )
+        self.write("\n\n".join(texts))
 
     def records(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Rows for programs, as CSV under the names that JSON has."""

@@ -16,7 +16,7 @@ TRUTH = Path(__file__).parents[1] / "data" / "truth"
 TABULAR = [
     ("table",),
     ("estimate",),
-    ("collective", "all_reduce", "--sizes", "8KiB..1MiB"),
+    ("collective", "all_reduce", "--sizes", "1MiB"),
     ("accuracy", "--truth", str(TRUTH)),
     ("list",),
     ("show", "model", "llama-3-8b"),

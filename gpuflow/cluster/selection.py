@@ -1,0 +1,320 @@
+"""The time of a collective as a library or an engine runs it, beside everything it could have run.
+
+S  sizes asked for
+
+The time is read off measured curves where there are any (`gpuflow.cluster.prediction`), else it is
+the planner's own, else that of the quickest schedule. Which algorithm and protocol are behind it is
+what NCCL's planner or the engine's rule says for the size. Rivals are every schedule charged to the
+links and every algorithm and protocol of the planner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from gpuflow.cluster.curves import FloatArray
+from gpuflow.cluster.engine_kernels import (
+    kernel_changes,
+    trtllm_limit,
+    vllm_multimem_limit,
+)
+from gpuflow.cluster.measurements import Key
+from gpuflow.cluster.multi_node import nic_of
+from gpuflow.cluster.nccl_model import nccl_predict
+from gpuflow.cluster.points import Point, collective_points, runnable
+from gpuflow.cluster.prediction import Detail, TimeSource, shipped_book
+from gpuflow.cluster.protocols import FUSED_S, GRAPH_S, OWN_KERNEL_S, Launch, as_launched
+from gpuflow.collectives.schedule import IntArray
+from gpuflow.scenario.spec import ClusterSpec
+
+Rule = Literal["nccl_planner", "vllm", "tensorrt_llm", "kernel", "schedules", "asked"]
+
+RULE_SOURCES: dict[Rule, str] = {
+    "nccl_planner": "NVIDIA/nccl 2.30: src/graph/tuning.cc, src/graph/topo.h",
+    "vllm": "vLLM: all_reduce_utils, custom_all_reduce",
+    "tensorrt_llm": "TensorRT-LLM: customAllReduceUtils",
+}
+"""Where a rule is written down; the others are rules of gpuflow's own."""
+
+ENGINE_KERNELS = ("vllm_custom", "trtllm_custom", "nvls_multimem", "one_shot", "two_shot", "custom")
+"""All_reduce kernels that engines bring, for one node."""
+KERNELS = ("nccl", "rccl", *ENGINE_KERNELS)
+
+_SIMULATED_LAUNCH: dict[str, Launch] = {
+    "nccl-tests": "nccl-tests",
+    "rccl-tests": "nccl-tests",
+    "profiler": "nccl-tests",
+    "stream": "nccl-tests",
+    "cuda_graph": "cuda_graph",
+    "eager": "eager",
+    "custom": "custom",
+    "fused": "fused",
+}
+LAUNCHES = tuple(_SIMULATED_LAUNCH)
+"""Launch modes of the measurements and of the simulation; the two *-tests, profiler and stream are
+back to back in a stream."""
+ENGINE_LAUNCHES = frozenset({"custom", "fused"})
+"""What only an engine's own kernel can be."""
+
+
+class Choice(NamedTuple):
+    """An algorithm and its protocol: ll, ll128 or simple."""
+
+    algorithm: str
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One collective on one group of GPUs, run in one way."""
+
+    collective: str
+    cluster: ClusterSpec
+    n_ranks: int
+    kernel: str = "nccl"
+    launch: str = "nccl-tests"
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes that hold the ranks, one filled after the other."""
+        return -(-self.n_ranks // self.cluster.gpus_per_node)
+
+    @property
+    def key(self) -> Key:
+        """What its calibration belongs to."""
+        return Key(
+            gpu=self.cluster.device.name,
+            collective=self.collective,
+            kernel=self.kernel,
+            launch={"custom": "cuda_graph", "fused": "cuda_graph"}.get(self.launch, self.launch),
+            ranks=self.n_ranks,
+            nodes=self.n_nodes,
+            fabric=self.cluster.scale_out.name if self.n_nodes > 1 else "",
+        )
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all nodes hold as many ranks."""
+        return self.n_ranks % self.n_nodes == 0
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the GPUs of a node are joined as the catalogue has it, and so as measured."""
+        return self.cluster.scale_up.name == self.cluster.device.fabric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Times of a case over sizes, and what was chosen from."""
+
+    case: Case
+    sizes: FloatArray
+    """Bytes by nccl-tests' convention, shape (S,)."""
+    time_s: FloatArray
+    """Shape (S,)."""
+    time_source: tuple[TimeSource, ...]
+    """One a size."""
+    choices: tuple[Choice, ...]
+    choice: IntArray
+    """Index into `choices`, shape (S,)."""
+    rule: Rule
+    detail: Detail | None
+    """How curves gave the time; None where it is simulated."""
+    planned: dict[Choice, FloatArray]
+    """What NCCL's planner expects of each, shape (S,); empty where it has no plan."""
+    simulated: tuple[Point, ...]
+    """Every schedule at every size, by size."""
+
+
+def library_kernel(cluster: ClusterSpec) -> str:
+    """The library that such GPUs come with, as the measurements call it."""
+    return "rccl" if cluster.scale_up.name.startswith("xgmi") else "nccl"
+
+
+def default_launch(kernel: str) -> str:
+    """How a kernel is launched where nobody says: as its measurements mostly are."""
+    return {"nccl": "nccl-tests", "rccl": "rccl-tests", "custom": "stream"}.get(
+        kernel, "cuda_graph"
+    )
+
+
+def select(case: Case, sizes: Sequence[int], algorithm: str | None = None) -> Selection:
+    """The times of a case, and the rivals.
+
+    Args:
+        case: What is run where and how.
+        sizes: Bytes, 0 or more.
+        algorithm: Only this schedule; its times are simulated, since curves are those of whatever
+            the library chose.
+
+    Raises:
+        ValueError: A name is unknown, or the machines cannot run the algorithm.
+    """
+    at = np.asarray(sizes, dtype=np.float64)
+    names = runnable(case.collective, case.cluster, case.n_ranks) if not algorithm else (algorithm,)
+    simulated = simulate(case, sizes, names)
+    planned = {} if algorithm else plan(case, at)
+    rule, choices, choice = (
+        quickest(simulated, len(at)) if algorithm else chosen(case, at, planned, simulated)
+    )
+    found = None if algorithm else _from_curves(case, at)
+    if found is None:
+        every = {**_by_choice(simulated, len(at)), **planned}
+        table = np.stack([every[one] for one in choices])
+        simulation: TimeSource = "simulated"
+        found = _Found(table[choice, np.arange(len(at))], (simulation,) * len(at), None)
+    return Selection(
+        case=case,
+        sizes=at,
+        time_s=np.where(at > 0, found.time_s, 0.0),
+        time_source=found.time_source,
+        choices=choices,
+        choice=choice,
+        rule="asked" if algorithm else rule,
+        detail=found.detail,
+        planned=planned,
+        simulated=simulated,
+    )
+
+
+def simulate(case: Case, sizes: Sequence[int], names: Sequence[str]) -> tuple[Point, ...]:
+    """Every schedule charged to the links, by size."""
+    launch = _SIMULATED_LAUNCH[case.launch]
+    return tuple(
+        collective_points(case.collective, case.cluster, case.n_ranks, sizes, names, launch)
+    )
+
+
+def plan(case: Case, at: FloatArray) -> dict[Choice, FloatArray]:
+    """What NCCL's planner expects of each algorithm and protocol, launched as the case is.
+
+    Empty where it has no plan.
+    """
+    nic = nic_of(case.cluster.scale_out.name) if case.n_nodes > 1 else None
+    try:
+        found = nccl_predict(
+            case.collective, case.n_ranks, case.n_nodes, at, case.cluster.device.name, nic
+        )
+    except ValueError:
+        return {}
+    launch = _SIMULATED_LAUNCH[case.launch]
+    gap_s = GRAPH_S if launch == "cuda_graph" else 0.0
+    return {
+        Choice(*one): np.where(at > 0, as_launched(times + gap_s, launch), 0.0)
+        for one, times in found.items()
+    }
+
+
+Chosen = tuple[Rule, tuple[Choice, ...], IntArray]
+
+
+def chosen(
+    case: Case,
+    at: FloatArray,
+    planned: dict[Choice, FloatArray],
+    simulated: Sequence[Point],
+) -> Chosen:
+    """The rule, the choices there are, and the one taken at each size."""
+    if case.kernel in ENGINE_KERNELS:
+        return _by_engine(case, at, planned, simulated)
+    if planned:
+        return ("nccl_planner", tuple(planned), np.stack([*planned.values()]).argmin(axis=0))
+    return quickest(simulated, len(at))
+
+
+def quickest(simulated: Sequence[Point], n_sizes: int) -> Chosen:
+    """The schedule with the least time at each size."""
+    winners = [point for point in simulated if point.chosen]
+    choices = tuple(dict.fromkeys(Choice(p.algorithm, p.protocol) for p in winners))
+    index = [choices.index(Choice(p.algorithm, p.protocol)) for p in winners]
+    return "schedules", choices, np.asarray(index, dtype=np.int64).reshape(n_sizes)
+
+
+def _by_choice(simulated: Sequence[Point], n_sizes: int) -> dict[Choice, FloatArray]:
+    """Simulated times by algorithm and protocol, infinite where the protocol was not the best."""
+    names = len(simulated) // max(n_sizes, 1)
+    found: dict[Choice, FloatArray] = {}
+    for which, point in enumerate(simulated):
+        one = Choice(point.algorithm, point.protocol)
+        found.setdefault(one, np.full(n_sizes, np.inf))[which // names] = point.time_s
+    return found
+
+
+def _by_engine(
+    case: Case,
+    at: FloatArray,
+    planned: dict[Choice, FloatArray],
+    simulated: Sequence[Point],
+) -> Chosen:
+    """One shot, two shots, multimem and NCCL, one after the other as sizes grow."""
+    gpu, n = case.cluster.device.name, case.n_ranks
+    one, two, switch = (Choice(a, "simple") for a in ("one_shot", "two_shot", "nvls"))
+    nccl = tuple(planned) or (two,)
+    library = np.stack([*planned.values()]).argmin(axis=0) if planned else np.zeros(len(at), int)
+    choices = (one, two, switch, *nccl)
+    index = library.astype(np.int64) + 3
+    if case.kernel == "vllm_custom":
+        rule: Rule = "vllm"
+        changes = kernel_changes(case.kernel, gpu, n)
+        limit = changes[-1][0]
+        index = np.where(at < vllm_multimem_limit(gpu, n), 2, index)
+        index = np.where(at < limit, 1, index)
+        index = np.where(at < changes[0][0], 0, index)
+    elif case.kernel == "trtllm_custom":
+        rule = "tensorrt_llm"
+        index = np.where(at < trtllm_limit(n), _one_or_two(simulated, len(at)), index)
+    else:
+        rule = "kernel"
+        alone = {"one_shot": 0, "two_shot": 1, "nvls_multimem": 2}
+        index = np.broadcast_to(
+            np.asarray(alone.get(case.kernel, _one_or_two(simulated, len(at)))), at.shape
+        )
+    used = np.unique(index)
+    return rule, tuple(choices[which] for which in used), np.searchsorted(used, index)
+
+
+def _one_or_two(simulated: Sequence[Point], n_sizes: int) -> IntArray:
+    """0 where one shot is quicker than two by their schedules, else 1."""
+    times = [
+        [point.time_s for point in simulated if point.algorithm == name]
+        for name in ("one_shot", "two_shot")
+    ]
+    if not all(times):
+        return np.ones(n_sizes, dtype=np.int64)
+    return np.asarray(np.argmin(times, axis=0))
+
+
+class _Found(NamedTuple):
+    time_s: FloatArray
+    time_source: tuple[TimeSource, ...]
+    detail: Detail | None
+
+
+def _from_curves(case: Case, at: FloatArray) -> _Found | None:
+    """Times from measured curves, here or elsewhere; None where they rest on none."""
+    if not (case.is_even and case.is_usual):
+        return None
+    positive = np.maximum(at, 1.0)
+    try:
+        found = shipped_book().predict(case.key, positive)
+    except ValueError:
+        return None
+    if not found.detail.calibrations:
+        return None
+    times, source = found.seconds, found.time_source
+    if case.launch == "fused":
+        # the kernel also adds the residual and norms, which no curve of the kernel alone has
+        times, source = times + (FUSED_S - OWN_KERNEL_S), "extrapolated"
+    sources: tuple[TimeSource, ...] = (source,) * len(at)
+    if found.detail.step == "fit" and case.launch != "fused":
+        outside = found.detail.calibrations[0].extrapolates(positive)
+        sources = tuple(_source(is_outside) for is_outside in outside.tolist())
+    return _Found(times, sources, found.detail)
+
+
+def _source(is_outside: bool) -> TimeSource:
+    return "extrapolated" if is_outside else "calibrated"
