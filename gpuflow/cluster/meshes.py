@@ -13,9 +13,8 @@ import numpy as np
 
 from gpuflow.cluster.wiring import NO_LINK, DirectWiring, Parts, Rate, direct
 from gpuflow.collectives.schedule import IntArray
-from gpuflow.scenario.spec import FabricSpec
+from gpuflow.scenario.spec import CUBE_MESH_GPUS, FabricSpec
 
-CUBE_GPUS = 8
 _CUBE_ROWS = (
     "01122000",
     "10210200",
@@ -52,8 +51,8 @@ def cube_mesh(parts: Parts, gpus: IntArray, fabric: FabricSpec, rate: Rate) -> D
         ValueError: The node has more than eight GPUs.
     """
     g = parts.gpus_per_node
-    if g > CUBE_GPUS:
-        raise ValueError(f"{fabric.name}: a cube mesh has {CUBE_GPUS} GPUs, not {g}")
+    if g > CUBE_MESH_GPUS:
+        raise ValueError(f"{fabric.name}: a cube mesh has {CUBE_MESH_GPUS} GPUs, not {g}")
     share = fabric.bus_bandwidth_bytes_per_s / CUBE_STRANDS
     strand = fabric.hop_bandwidth_bytes_per_s if rate == "hop" else share
     sizes = (g, len(gpus) % g)
@@ -81,8 +80,8 @@ def _cube_via(n_gpus: int) -> IntArray:
     via = np.full((n_gpus, n_gpus), NO_LINK)
     strands = cube_strands(n_gpus)
     for a, b in zip(*np.nonzero((strands == 0) & ~np.eye(n_gpus, dtype=bool)), strict=True):
-        own_quad = (b + 4) % CUBE_GPUS
-        via[a, b] = own_quad if own_quad < n_gpus else (a + 4) % CUBE_GPUS
+        own_quad = (b + 4) % CUBE_MESH_GPUS
+        via[a, b] = own_quad if own_quad < n_gpus else (a + 4) % CUBE_MESH_GPUS
     return via
 
 

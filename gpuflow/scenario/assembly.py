@@ -13,6 +13,7 @@ from gpuflow.scenario import catalog
 from gpuflow.scenario.draft import MAX_RANKS, Draft
 from gpuflow.scenario.model_spec import ModelSpec
 from gpuflow.scenario.spec import (
+    CUBE_MESH_GPUS,
     ClusterSpec,
     DeviceSpec,
     FabricSpec,
@@ -102,12 +103,56 @@ def _cluster(draft: Draft) -> ClusterSpec | None:
     scale_out = _fabric(draft, "scale_out", device.nic if device else None)
     if device is None or scale_up is None or scale_out is None:
         return None
+    per_node = draft.numbers.get("gpus_per_node", device.gpus_per_node)
+    nics = draft.numbers.get("nics_per_node")
+    _check_node(draft, scale_up, per_node, nics)
+    _check_rails(draft, scale_out)
+    network = replace(
+        _at_rate(scale_out, draft.nic_bandwidth_bytes_per_s),
+        oversubscription=draft.oversubscription or scale_out.oversubscription,
+        pxn=scale_out.pxn if draft.pxn is None else draft.pxn,
+    )
     return ClusterSpec(
         device=device,
         scale_up=scale_up,
-        scale_out=_at_rate(scale_out, draft.nic_bandwidth_bytes_per_s),
-        gpus_per_node=draft.numbers.get("gpus_per_node", device.gpus_per_node),
+        scale_out=network if nics is None else _shared(network, nics, per_node),
+        gpus_per_node=per_node,
+        nics_per_node=nics,
     )
+
+
+def _check_node(draft: Draft, scale_up: FabricSpec, per_node: int, nics: int | None) -> None:
+    if nics is not None and per_node % nics:
+        draft.blame(
+            "nics_divide",
+            ("nics_per_node", "gpus_per_node"),
+            hint="values_that_do",
+            nics=nics,
+            gpus=per_node,
+            allowed=_divisors(per_node, near=nics),
+        )
+    if scale_up.topology == "cube_mesh" and per_node > CUBE_MESH_GPUS:
+        draft.blame(
+            "cube_mesh_size",
+            ("gpus_per_node", "scale_up", "gpu"),
+            hint="in_range",
+            fabric=scale_up.title,
+            found=per_node,
+            least=1,
+            most=CUBE_MESH_GPUS,
+        )
+
+
+def _check_rails(draft: Draft, scale_out: FabricSpec) -> None:
+    if draft.pxn is not None and scale_out.topology != "rail":
+        rails = [n for n in catalog.fabric_names() if catalog.fabric(n).topology == "rail"]
+        draft.blame(
+            "pxn_without_rails",
+            ("pxn",),
+            hint="rail_fabrics",
+            fabric=scale_out.title,
+            allowed=rails,
+        )
 
 
 def _device(draft: Draft) -> DeviceSpec | None:
@@ -156,6 +201,18 @@ def _at_rate(fabric: FabricSpec, rate_bytes_per_s: float | None) -> FabricSpec:
         fabric,
         title=f"{fabric.title} @ {format_bit_rate(rate_bytes_per_s)}",
         link_bandwidth_bytes_per_s=rate_bytes_per_s,
+        bus_bandwidth_bytes_per_s=fabric.bus_bandwidth_bytes_per_s * share,
+        hop_bandwidth_bytes_per_s=fabric.hop_bandwidth_bytes_per_s * share,
+    )
+
+
+def _shared(fabric: FabricSpec, n_nics: int, n_gpus: int) -> FabricSpec:
+    """The fabric as one GPU has it that shares its NIC with others."""
+    share = n_nics / n_gpus
+    return replace(
+        fabric,
+        title=f"{n_nics} × {fabric.title}",
+        link_bandwidth_bytes_per_s=fabric.link_bandwidth_bytes_per_s * share,
         bus_bandwidth_bytes_per_s=fabric.bus_bandwidth_bytes_per_s * share,
         hop_bandwidth_bytes_per_s=fabric.hop_bandwidth_bytes_per_s * share,
     )

@@ -21,6 +21,7 @@ LIMITS = {
     "dp": MAX_RANKS,
     "ep": MAX_RANKS,
     "gpus_per_node": MAX_RANKS,
+    "nics_per_node": MAX_RANKS,
     "batch": 1_000_000,
     "prompt": 100_000_000,
     "output": 100_000_000,
@@ -40,7 +41,17 @@ TOP_KEYS = (
     "profile",
     "steps",
 )
-CLUSTER_KEYS = ("gpu", "scale_up", "scale_out", "gpus_per_node", "nic_bandwidth")
+CLUSTER_KEYS = (
+    "gpu",
+    "scale_up",
+    "scale_out",
+    "gpus_per_node",
+    "nics_per_node",
+    "nic_bandwidth",
+    "oversubscription",
+    "pxn",
+)
+LEAST_OVERSUBSCRIPTION, MOST_OVERSUBSCRIPTION = 1, 100
 PARALLEL_KEYS = ("tp", "pp", "dp", "ep")
 WORKLOAD_KEYS = ("batch", "prompt", "output", "context")
 
@@ -97,6 +108,8 @@ class Draft:
     words: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     nic_bandwidth_bytes_per_s: float | None = None
+    oversubscription: float | None = None
+    pxn: bool | None = None
     places: dict[str, Place] = field(default_factory=dict)
 
     def is_option(self, name: str) -> bool:
@@ -158,8 +171,15 @@ def _read_cluster(draft: Draft, cluster: Fields | None) -> None:
     cluster.known(CLUSTER_KEYS, CLUSTER_REQUIRED)
     for name in ("gpu", "scale_up", "scale_out"):
         _take_word(draft, cluster, name)
-    _take_number(draft, cluster, "gpus_per_node")
+    for name in ("gpus_per_node", "nics_per_node"):
+        _take_number(draft, cluster, name)
     draft.nic_bandwidth_bytes_per_s = cluster.quantity("nic_bandwidth", parse_bandwidth)
+    draft.oversubscription = cluster.ratio(
+        "oversubscription", LEAST_OVERSUBSCRIPTION, MOST_OVERSUBSCRIPTION
+    )
+    draft.pxn = cluster.flag("pxn")
+    if draft.pxn is not None:
+        draft.places["pxn"] = Place(cluster.path("pxn"), cluster.node.values["pxn"])
 
 
 def _read_numbers(
@@ -209,9 +229,9 @@ def _lay_over(draft: Draft, overrides: Overrides) -> None:
     if overrides.model is not None and overrides.precision is None:
         _forget(draft, "precision")
     if overrides.gpu is not None:
-        for name in ("scale_up", "scale_out", "gpus_per_node"):
+        for name in ("scale_up", "scale_out", "gpus_per_node", "nics_per_node", "pxn"):
             _forget(draft, name)
-        draft.nic_bandwidth_bytes_per_s = None
+        draft.nic_bandwidth_bytes_per_s = draft.oversubscription = draft.pxn = None
 
 
 def _forget(draft: Draft, name: str) -> None:

@@ -15,6 +15,7 @@ from gpuflow.scenario.syntax import fullwidth_colon
 from gpuflow.units import UnitError
 
 _WHOLE = re.compile(r"[0-9]{1,15}", re.ASCII)
+_RATIO = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
 _OUTSIDE = re.compile(r"-[0-9]+|[1-9][0-9]{15,}", re.ASCII)
 _NUMBER_WITHIN = re.compile(r"^[+]?([0-9][0-9_,]*)(?:\.0+)?(?:\s|$)", re.ASCII)
 _EXPONENT = re.compile(r"[0-9]+(?:\.[0-9]+)?[eE][+]?[0-9]{1,2}", re.ASCII)
@@ -177,10 +178,36 @@ class Fields:
             return None
         return value
 
-    def _out_of_range(self, node: Scalar, key: str, least: int, most: int) -> None:
+    def _out_of_range(self, node: Scalar, key: str, least: float, most: float) -> None:
         self.problems.add(
             "out_of_range", node, key=key, hint="in_range", found=node.value, least=least, most=most
         )
+
+    def ratio(self, name: str, least: float, most: float) -> float | None:
+        """A plain number within bounds, whole or with a decimal point."""
+        node = self.scalar(name, "ratio")
+        if node is None:
+            return None
+        key = self.path(name)
+        if not node.is_plain or not _RATIO.fullmatch(node.value):
+            found = node.value if node.is_plain else f'"{node.value}"'
+            self.problems.add("not_a_ratio", node, key=key, hint="write_ratio", found=found)
+            return None
+        value = float(node.value)
+        if not least <= value <= most:
+            self._out_of_range(node, key, least, most)
+            return None
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """True or false, in any of YAML's spellings."""
+        node = self.scalar(name, "bool")
+        if node is None:
+            return None
+        if node.yaml_type != "bool":
+            wrong_type(self.problems, node, self.path(name), "bool", self.node.keys[name])
+            return None
+        return node.value.lower() in {"true", "yes", "on"}
 
     def quantity(self, name: str, parse: Callable[[str], float]) -> float | None:
         """A number with its unit, more than zero."""

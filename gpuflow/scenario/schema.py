@@ -12,7 +12,9 @@ from gpuflow.scenario import catalog
 from gpuflow.scenario.draft import (
     CLUSTER_REQUIRED,
     FORMAT,
+    LEAST_OVERSUBSCRIPTION,
     LIMITS,
+    MOST_OVERSUBSCRIPTION,
     TOP_REQUIRED,
     WORKLOAD_REQUIRED,
 )
@@ -161,11 +163,28 @@ def _cluster() -> Schema:
                 catalog.fabric_names("scale_out"),
             ),
             "gpus_per_node": _number("gpus_per_node", "GPUs joined by the scale-up fabric."),
+            "nics_per_node": _number(
+                "nics_per_node",
+                "NICs of a node, shared by neighbouring GPUs; must divide the GPUs of a node. "
+                "Without it one a GPU.",
+            ),
             "nic_bandwidth": {
                 "type": "string",
                 "pattern": r"^\s*[0-9.]+\s*[A-Za-z/]+\s*$",
-                "description": "Nominal rate per GPU and direction that replaces the scale-out "
+                "description": "Nominal rate of a NIC per direction that replaces the scale-out "
                 "fabric's, such as 400 Gb/s.",
+            },
+            "oversubscription": {
+                "type": "number",
+                "minimum": LEAST_OVERSUBSCRIPTION,
+                "maximum": MOST_OVERSUBSCRIPTION,
+                "description": "What the NICs below a leaf switch carry together over what its "
+                "uplink does; 1 does not block.",
+            },
+            "pxn": {
+                "type": "boolean",
+                "description": "Only on rails: data goes over the scale-up fabric to the GPU on "
+                "the receiver's rail before it leaves the node.",
             },
         },
         CLUSTER_REQUIRED,

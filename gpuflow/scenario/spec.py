@@ -69,6 +69,10 @@ class DeviceSpec:
     aliases: tuple[str, ...] = ()
 
 
+CUBE_MESH_GPUS = 8
+"""GPUs at the corners of a hybrid cube mesh."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FabricSpec:
     """What connects GPUs: inside a node (scale-up) or between nodes (scale-out)."""
