@@ -1,12 +1,14 @@
 """JSON files from outside: their objects, where each top-level key stands, what is wrong with them.
 
-Python's own reader takes more than JSON has (NaN, equal keys) and names no place for it, so a
-second pass over the tokens finds both.
+Python's own reader takes equal keys and names no place for a value, so a second pass over the
+tokens finds both. Infinity and NaN, which are no JSON, are read as the numbers they mean: files of
+the field have them where nobody looks, and where a number is due they are refused there.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,9 +21,10 @@ MAX_BYTES = 2**20
 """A config.json with a long list of excluded modules has some hundred kilobytes."""
 MAX_DEPTH = 64
 
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|-?Infinity|NaN', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:]', re.DOTALL)
 _BLANKS = re.compile(r"\s*")
 _LONGEST_NUMBER = 18
+_CONSTANTS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 _MAX_PROBLEMS = 20
 
 
@@ -32,17 +35,17 @@ class JsonFile:
     source: Source
     data: Mapping[str, object]
     offsets: Mapping[str, int]
-    """Where the value of each top-level key begins, in code points."""
+    """Where the value of each key begins, in code points, by its dotted path through objects."""
     problems: tuple[Problem, ...]
-    """Equal keys and constants that JSON does not have; its reader got past them."""
+    """Equal keys; its reader got past them."""
 
     def mark(self, key: str) -> Mark | None:
-        """The place of a top-level value; None for a key that is not there."""
+        """The place of the value of a dotted key; None for one that is not there."""
         offset = self.offsets.get(key)
         return _mark(self.source, offset) if offset is not None else None
 
     def problem(self, code: str, key: str = "", hint: str = "", **values: object) -> Problem:
-        """A problem of this file, at a top-level key where there is one."""
+        """A problem of this file, at a dotted key where there is one."""
         return Problem(
             code=code,
             key=key,
@@ -65,7 +68,7 @@ def read_json(path: Path) -> JsonFile:
     if not source.text.strip():
         raise ImportFormatError([Problem(code="file_empty", file=source.file)])
     try:
-        data = json.loads(source.text, parse_int=_whole, parse_constant=lambda _: None)
+        data = json.loads(source.text, parse_int=_whole, parse_constant=_CONSTANTS.get)
     except json.JSONDecodeError as error:
         raise ImportFormatError([_syntax(source, error)]) from None
     except RecursionError:
@@ -141,48 +144,62 @@ _REASONS = {
 
 
 def _scan(source: Source) -> tuple[dict[str, int], list[Problem]]:
-    """Offsets of top-level values, and equal keys, constants and depth that JSON does not have."""
+    """Offsets of values by dotted key, and equal keys and depth that JSON does not have."""
     offsets: dict[str, int] = {}
     problems: list[Problem] = []
-    open_objects: list[dict[str, int] | None] = []
+    levels: list[_Level] = []
     text, last_string = source.text, ""
     last_start = 0
     for match in _TOKEN.finditer(text):
         token = match[0]
         if token in "{[":
-            open_objects.append({} if token == "{" else None)
-            if len(open_objects) > MAX_DEPTH:
+            levels.append(_inside(levels[-1] if levels else None, is_object=token == "{"))
+            if len(levels) > MAX_DEPTH:
                 return offsets, [*problems, _too_deep(source, match.start())]
         elif token in "}]":
-            if open_objects:
-                open_objects.pop()
+            if levels:
+                levels.pop()
         elif token == ":":
-            keys = open_objects[-1] if open_objects else None
-            if keys is not None:
-                if last_string in keys:
-                    first = _mark(source, keys[last_string]).line
-                    problems.append(
-                        _problem(
-                            source,
-                            "duplicate_key",
-                            last_start,
-                            "duplicate_key",
-                            name=last_string,
-                            first=first,
-                        )
-                    )
-                keys.setdefault(last_string, last_start)
-                if len(open_objects) == 1:
-                    offsets.setdefault(last_string, _value_start(text, match.end()))
-        elif token.startswith('"'):
+            level = levels[-1] if levels else None
+            if level is not None and level.keys is not None:
+                if last_string in level.keys:
+                    problems.append(_twice(source, last_string, last_start, level.keys))
+                level.keys.setdefault(last_string, last_start)
+                level.key = last_string
+                if level.path is not None:
+                    offsets.setdefault(level.path + last_string, _value_start(text, match.end()))
+        else:
             last_string, last_start = token[1:-1], match.start()
-        elif token != ",":
-            problems.append(
-                _problem(source, "json_constant", match.start(), "json_constant", found=token)
-            )
         if len(problems) == _MAX_PROBLEMS:
             break
     return offsets, problems
+
+
+@dataclass(slots=True)
+class _Level:
+    """An object or list that is open."""
+
+    keys: dict[str, int] | None
+    """Where its keys stand; None for a list."""
+    path: str | None
+    """Dotted keys that lead to it, with the dot; None inside a list."""
+    key: str = ""
+    """The key whose value comes next."""
+
+
+def _inside(outer: _Level | None, *, is_object: bool) -> _Level:
+    if outer is None:
+        path: str | None = ""
+    elif outer.path is None or outer.keys is None:
+        path = None
+    else:
+        path = f"{outer.path}{outer.key}."
+    return _Level({} if is_object else None, path)
+
+
+def _twice(source: Source, name: str, start: int, keys: Mapping[str, int]) -> Problem:
+    first = _mark(source, keys[name]).line
+    return _problem(source, "duplicate_key", start, "duplicate_key", name=name, first=first)
 
 
 def _value_start(text: str, offset: int) -> int:
