@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar, cast
 
+from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
@@ -227,6 +229,11 @@ class PlayerApp(App[None]):
                 await screen.rebuild()
 
     # ------------------------------------------------------------ leaving
+
+    def _fatal_error(self) -> None:
+        """Leave with Python's own traceback; Textual's, with every local, would fill pages."""
+        self._exit_renderables.append(Text(traceback.format_exc()))
+        self._close_messages_no_wait()
 
     def action_leave(self) -> None:
         """The viewer has seen enough."""

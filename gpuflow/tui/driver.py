@@ -6,10 +6,11 @@ import os
 import selectors
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
@@ -27,6 +28,26 @@ class PlayerDriver(LinuxDriver):
     Textual reads on after the end of input, which keeps a core busy for ever once the terminal
     is gone.
     """
+
+    def __init__(
+        self,
+        app: App[Any],
+        *,
+        debug: bool = False,
+        mouse: bool = True,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        # Textual asks stdin first; two sizes at the start would chase each other for ever.
+        self._size = size or self._get_terminal_size()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """The size of the terminal that is drawn on; stdin may be another one."""
+        try:
+            columns, rows = os.get_terminal_size(self._file.fileno() if self._file else 2)
+        except OSError:
+            return super()._get_terminal_size()
+        return columns or 80, rows or 24
 
     def run_input_thread(self) -> None:
         """Wait for input and hand it on, until told to stop or the input ends."""

@@ -75,14 +75,12 @@ class Terminal:
         self.screen = pyte.Screen(*size)
         self.stream = pyte.ByteStream(self.screen)
         self.master, self.slave = pty.openpty()
-        window = struct.pack("HHHH", size[1], size[0], 0, 0)
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, window)
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.attributes = termios.tcgetattr(self.slave)
         stdin = self.slave
         self.input = self.master
         if splits_stdin:
             self.input, stdin = pty.openpty()
-            fcntl.ioctl(stdin, termios.TIOCSWINSZ, window)
         code = ("" if splits_stdin else _CLAIM) + before + _PLAY.replace("ARGV", repr(argv))
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],

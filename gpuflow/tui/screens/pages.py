@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NARROWEST = 30
 """Pages are not folded any narrower; a narrower screen shows their left part."""
+LEAST_WIDTH, LEAST_HEIGHT = 16, 8
+"""Below this a page is shown without footer and scroll bar."""
 BEATS_PER_S = 1.25
 """How fast the cards of the gallery go through their rounds."""
 
@@ -71,7 +73,14 @@ class ReadingPage(Screen[None]):
 
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""
-        await self.query_one(KeyBar).rebuild()
+        # With no room for a page and its footer Textual would lay out scroll bars for ever.
+        width, height = self.app.size
+        has_room = width >= LEAST_WIDTH and height >= LEAST_HEIGHT
+        bar, sheet = self.query_one(KeyBar), self.query_one(Sheet)
+        bar.set_class(not has_room, "-hidden")
+        sheet.styles.overflow_y = "auto" if has_room else "hidden"
+        if has_room:
+            await bar.rebuild()
         self.redraw()
 
     def redraw(self) -> None:
