@@ -40,8 +40,7 @@ def full_mesh(parts: Parts, gpus: IntArray, fabric: FabricSpec, rate: Rate) -> D
     sizes = (g, len(gpus) % g)
     strands = tuple(1 - np.eye(m, dtype=np.int64) for m in sizes)
     none = tuple(np.full((m, m), NO_LINK) for m in sizes)
-    cycles = tuple(disjoint_rings(table) for table in strands)
-    return direct(parts, gpus, _two(strands), capacity, _two(none), _two(cycles))
+    return direct(parts, gpus, _two(strands), capacity, _two(none))
 
 
 def cube_mesh(parts: Parts, gpus: IntArray, fabric: FabricSpec, rate: Rate) -> DirectWiring:
@@ -58,8 +57,7 @@ def cube_mesh(parts: Parts, gpus: IntArray, fabric: FabricSpec, rate: Rate) -> D
     sizes = (g, len(gpus) % g)
     strands = tuple(cube_strands(m) for m in sizes)
     via = tuple(_cube_via(m) for m in sizes)
-    cycles = tuple(disjoint_rings(table) for table in strands)
-    return direct(parts, gpus, _two(strands), strand, _two(via), _two(cycles))
+    return direct(parts, gpus, _two(strands), strand, _two(via))
 
 
 def _two(pair: tuple[IntArray, ...]) -> tuple[IntArray, IntArray]:

@@ -25,6 +25,7 @@ from gpuflow.cluster.protocols import (
     fixed_s,
     protocol_shares,
 )
+from gpuflow.cluster.rings import path_latencies_s, ring_orders
 from gpuflow.cluster.symmetry import can_be_charged, charge_alike, is_alike
 from gpuflow.collectives.algorithms import (
     ALGORITHMS,
@@ -158,7 +159,8 @@ def cost_lines(
     """The line of an algorithm on the first GPUs, or one for each of `PIPELINE_CHUNKS`.
 
     The least time of all lines holds at any size. Over all GPUs of a fabric, ring means rings side
-    by side (`gpuflow.cluster.rings`), and ranks that do alike are charged together.
+    by side (`gpuflow.cluster.rings`) whose chunks wait for their own path only; and ranks that do
+    alike are charged together.
 
     Raises:
         ValueError: As `build` and `charge`.
@@ -168,8 +170,11 @@ def cost_lines(
         return _pipeline_lines(collective, algorithm, fabric, gpus)
     if n_ranks == fabric.n_gpus and is_alike(collective, algorithm):
         alike = charge_alike(collective, algorithm, fabric)
+        latencies_s = alike.latencies_s
+        if algorithm == "ring":
+            latencies_s = path_latencies_s(fabric, ring_orders(fabric), alike.rounds)
         line = CostLine(
-            latencies_s=alike.latencies_s,
+            latencies_s=latencies_s,
             seconds_per_byte=alike.transfers_s,
             rounds=alike.rounds,
             messages=alike.messages,
@@ -210,15 +215,31 @@ def _pipeline_lines(
     return tuple(lines)
 
 
-def collective_points(
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScheduleTimes:
+    """Times of several algorithms over sizes; A algorithms, S sizes."""
+
+    algorithms: tuple[str, ...]
+    time_s: FloatArray
+    """Shape (A, S)."""
+    protocol: IntArray
+    """Index into `PROTOCOLS` of the quickest one, shape (A, S)."""
+
+    @property
+    def best(self) -> IntArray:
+        """Index of the algorithm with the least time, the first among equals; shape (S,)."""
+        return np.asarray(self.time_s.argmin(axis=0))
+
+
+def schedule_times(
     collective: str,
     cluster: ClusterSpec,
     n_ranks: int,
-    sizes: Sequence[int],
+    sizes: ArrayLike,
     algorithms: Sequence[str] | None = None,
     launch: Launch = "nccl-tests",
-) -> list[Point]:
-    """Points of every algorithm at every size, by size, then in the order of `algorithms`.
+) -> ScheduleTimes:
+    """Times of every algorithm at every size, in arrays.
 
     Ranks fill one node after the other. send_recv runs at the rate of one lone transfer, all
     else at that of collectives.
@@ -227,7 +248,7 @@ def collective_points(
         collective: A key of `ALGORITHMS`.
         cluster: Where it runs.
         n_ranks: R, at least 1.
-        sizes: Bytes by the collective's size convention (`gpuflow.collectives.schedule`).
+        sizes: Bytes by the collective's size convention (`gpuflow.collectives.schedule`), (S,).
         algorithms: Which to compare; None: all that are `runnable`.
         launch: How it is launched, which is most of the time of a small collective.
 
@@ -235,7 +256,8 @@ def collective_points(
         ValueError: A name is unknown, a number is out of range, or the machines cannot run an
             algorithm.
     """
-    if any(size < 0 for size in sizes):
+    at = np.asarray(sizes, dtype=np.float64)
+    if (at < 0).any():
         raise ValueError("a size is 0 bytes or more")
     names = runnable(collective, cluster, n_ranks) if algorithms is None else tuple(algorithms)
     if not names:
@@ -244,21 +266,38 @@ def collective_points(
     found = []
     for name in names:
         shares = protocol_shares(name, cluster, n_ranks)
-        found.append(_quickest(_Case(collective, name, launch, shares), fabric, n_ranks, sizes))
-    times = np.stack([one for one, _ in found])  # (algorithms, sizes)
-    protocols = np.stack([which for _, which in found])
-    best = times.argmin(axis=0).tolist()
-    factor = bus_factor(collective, n_ranks)
+        found.append(_quickest(_Case(collective, name, launch, shares), fabric, n_ranks, at))
+    return ScheduleTimes(
+        algorithms=names,
+        time_s=np.stack([one for one, _ in found]),
+        protocol=np.stack([which for _, which in found]),
+    )
+
+
+def collective_points(
+    collective: str,
+    cluster: ClusterSpec,
+    n_ranks: int,
+    sizes: Sequence[int],
+    algorithms: Sequence[str] | None = None,
+    launch: Launch = "nccl-tests",
+) -> list[Point]:
+    """`schedule_times` as points, by size, then in the order of `algorithms`.
+
+    Args and errors are those of `schedule_times`.
+    """
+    found = schedule_times(collective, cluster, n_ranks, sizes, algorithms, launch)
+    times, factor = found.time_s, bus_factor(collective, n_ranks)
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.where(times > 0, factor * np.asarray(sizes) / times, 0.0)
-    columns = (times.T.tolist(), rates.T.tolist(), protocols.T.tolist())
+    columns = (times.T.tolist(), rates.T.tolist(), found.protocol.T.tolist())
     return [
         Point(size, n_ranks, name, PROTOCOLS[protocol], time_s, rate, "simulated", which == winner)
         for size, size_times, size_rates, size_protocols, winner in zip(
-            sizes, *columns, best, strict=True
+            sizes, *columns, found.best.tolist(), strict=True
         )
         for which, (name, time_s, rate, protocol) in enumerate(
-            zip(names, size_times, size_rates, size_protocols, strict=True)
+            zip(found.algorithms, size_times, size_rates, size_protocols, strict=True)
         )
     ]
 
@@ -273,11 +312,10 @@ class _Case:
 
 
 def _quickest(
-    case: _Case, fabric: Fabric, n_ranks: int, sizes: Sequence[int]
+    case: _Case, fabric: Fabric, n_ranks: int, at: FloatArray
 ) -> tuple[FloatArray, IntArray]:
     """Least time at each size over protocols and chunk counts, and the protocol that has it."""
     lines = cost_lines(case.collective, case.algorithm, fabric, n_ranks)
-    at = np.asarray(sizes, dtype=np.float64)
     if not lines[0].rounds:
         return np.zeros(len(at)), np.full(len(at), PROTOCOLS.index("simple"))
     fixed = fixed_s(case.algorithm, case.launch)

@@ -184,9 +184,8 @@ class DirectWiring:
     n_filled: int
     """Nodes that are filled."""
     gpus_per_node: int
-    cycles: tuple[IntArray, IntArray]
-    """Places in the order in which rings may visit them, link by link, for both kinds of nodes;
-    shape (C, g), and the C rings of a node have no link in common."""
+    strands: IntArray
+    """Parallel links that make up the link of each pair of places; shape (g, g)."""
     has_switches: bool = False
 
     def _pair(self, source: IntArray, destination: IntArray) -> tuple[IntArray, ...]:
@@ -224,7 +223,6 @@ def direct(
     strands: tuple[IntArray, IntArray],
     strand_bytes_per_s: float,
     via: tuple[IntArray, IntArray],
-    cycles: tuple[IntArray, IntArray],
 ) -> DirectWiring:
     """Links between the pairs that have any.
 
@@ -235,7 +233,6 @@ def direct(
             one (its GPUs, twice).
         strand_bytes_per_s: Capacity of one of them; those of a pair make one link.
         via: Place that passes on between pairs without any, else -1; likewise.
-        cycles: As `DirectWiring.cycles`.
     """
     g = parts.gpus_per_node
     n_filled = len(gpus) // g
@@ -261,5 +258,5 @@ def direct(
         first_link=np.concatenate(node_first),
         n_filled=n_filled,
         gpus_per_node=g,
-        cycles=cycles,
+        strands=strands[0],
     )

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuflow.cluster.charge import charge
 from gpuflow.cluster.fabric import build_fabric
 from gpuflow.cluster.mesh import Groups, mesh_of
-from gpuflow.collectives.algorithms import build
+from gpuflow.cluster.traffic import link_bytes
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Phase
 
@@ -60,15 +59,14 @@ def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:
         "decode": np.zeros(fabric.n_links),
     }
     for message, times in messages.items():
-        schedule = build(
+        totals[message.phase] += times * link_bytes(
             message.collective,
             message.algorithm,
-            len(message.groups[0]),
+            fabric,
+            message.groups,
             message.size_bytes,
             message.root,
         )
-        charged = charge(schedule, fabric, message.groups, itemsize=1)
-        totals[message.phase] += times * charged.link_bytes
     return tuple(
         LinkBytes(
             source=fabric.link_ends(link)[0],
