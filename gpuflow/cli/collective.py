@@ -207,9 +207,8 @@ def _winners(selection: Selection, algorithm: str | None) -> dict[str, tuple[Win
     schedules = schedule_winners(case, low, high, algorithm)
     if algorithm is not None:
         return {"choice": schedules}
-    chosen = () if selection.rule == "schedules" else choice_winners(case, low, high)
     return {
-        "choice": chosen,
+        "choice": choice_winners(case, low, high),
         "schedule": schedules,
         "measured": measured_winners(case, low, high),
     }
@@ -225,7 +224,7 @@ def _view(
     language = output.language
     yield tables.heading(selection, language)
     winners = _winners(selection, algorithm)
-    names = letters(list(dict.fromkeys(point.algorithm for point in selection.simulated)))
+    names = letters(selection.simulated.algorithms)
     if winners:
         yield tables.winners_table(selection, winners, language)
         if output.format == "table":
@@ -257,10 +256,9 @@ def _plots(
     if width < NARROWEST:
         return
     low, high = float(selection.sizes.min()), float(selection.sizes.max())
-    at = grid(low, high, 2 * width).astype(int).tolist()
     is_fine = not is_ascii and can_show(output.streams.stdout, _FINE_SIGNS)
     yield plots_text(
-        select(selection.case, at, algorithm),
+        select(selection.case, grid(low, high, 2 * width), algorithm),
         names,
         output.language,
         width,
@@ -288,7 +286,7 @@ def _trace(selection: Selection, names: tuple[str, ...], dtype: str) -> dict[str
     case = selection.case
     algorithm = selection.choices[int(selection.choice[0])].algorithm
     if algorithm not in names:
-        algorithm = next(point.algorithm for point in selection.simulated if point.chosen)
+        algorithm = selection.simulated.algorithms[int(selection.simulated.best[0])]
     elements = int(selection.sizes[0]) // ITEM_BYTES[dtype]
     if case.n_ranks > MOST_TRACED_RANKS or case.n_ranks * elements > MOST_TRACED:
         raise bad_option(

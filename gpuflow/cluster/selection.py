@@ -3,9 +3,9 @@
 S  sizes asked for
 
 The time is read off measured curves where there are any (`gpuflow.cluster.prediction`), else it is
-the planner's own, else that of the quickest schedule. Which algorithm and protocol are behind it is
-what NCCL's planner or the engine's rule says for the size. Rivals are every schedule charged to the
-links and every algorithm and protocol of the planner.
+the planner's own, else that of the quickest schedule among the library's algorithms. Which
+algorithm and protocol are behind it is what NCCL's planner or the engine's rule says for the size.
+Rivals are every schedule charged to the links and every algorithm and protocol of the planner.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gpuflow.cluster.curves import FloatArray
 from gpuflow.cluster.engine_kernels import (
@@ -24,8 +25,8 @@ from gpuflow.cluster.engine_kernels import (
 )
 from gpuflow.cluster.measurements import Key
 from gpuflow.cluster.multi_node import nic_of
-from gpuflow.cluster.nccl_model import nccl_predict
-from gpuflow.cluster.points import Point, collective_points, runnable
+from gpuflow.cluster.nccl_model import PROTOCOLS, nccl_predict
+from gpuflow.cluster.points import ScheduleTimes, runnable, schedule_times
 from gpuflow.cluster.prediction import Detail, TimeSource, shipped_book
 from gpuflow.cluster.protocols import FUSED_S, GRAPH_S, OWN_KERNEL_S, Launch, as_launched
 from gpuflow.collectives.schedule import IntArray
@@ -47,10 +48,10 @@ KERNELS = ("nccl", "rccl", *ENGINE_KERNELS)
 _SIMULATED_LAUNCH: dict[str, Launch] = {
     "nccl-tests": "nccl-tests",
     "rccl-tests": "nccl-tests",
-    "profiler": "nccl-tests",
-    "stream": "nccl-tests",
     "cuda_graph": "cuda_graph",
     "eager": "eager",
+    "profiler": "nccl-tests",
+    "stream": "nccl-tests",
     "custom": "custom",
     "fused": "fused",
 }
@@ -99,7 +100,7 @@ class Case:
     @property
     def is_even(self) -> bool:
         """Whether all nodes hold as many ranks."""
-        return self.n_ranks % self.n_nodes == 0
+        return self.n_nodes == 1 or self.n_ranks % self.cluster.gpus_per_node == 0
 
     @property
     def is_usual(self) -> bool:
@@ -126,8 +127,8 @@ class Selection:
     """How curves gave the time; None where it is simulated."""
     planned: dict[Choice, FloatArray]
     """What NCCL's planner expects of each, shape (S,); empty where it has no plan."""
-    simulated: tuple[Point, ...]
-    """Every schedule at every size, by size."""
+    simulated: ScheduleTimes
+    """Every schedule charged to the links."""
 
 
 def library_kernel(cluster: ClusterSpec) -> str:
@@ -142,12 +143,12 @@ def default_launch(kernel: str) -> str:
     )
 
 
-def select(case: Case, sizes: Sequence[int], algorithm: str | None = None) -> Selection:
+def select(case: Case, sizes: ArrayLike, algorithm: str | None = None) -> Selection:
     """The times of a case, and the rivals.
 
     Args:
         case: What is run where and how.
-        sizes: Bytes, 0 or more.
+        sizes: Bytes, 0 or more; shape (S,).
         algorithm: Only this schedule; its times are simulated, since curves are those of whatever
             the library chose.
 
@@ -156,14 +157,14 @@ def select(case: Case, sizes: Sequence[int], algorithm: str | None = None) -> Se
     """
     at = np.asarray(sizes, dtype=np.float64)
     names = runnable(case.collective, case.cluster, case.n_ranks) if not algorithm else (algorithm,)
-    simulated = simulate(case, sizes, names)
+    simulated = simulate(case, at, names)
     planned = {} if algorithm else plan(case, at)
     rule, choices, choice = (
-        quickest(simulated, len(at)) if algorithm else chosen(case, at, planned, simulated)
+        quickest(simulated) if algorithm else chosen(case, at, planned, simulated)
     )
     found = None if algorithm else _from_curves(case, at)
     if found is None:
-        every = {**_by_choice(simulated, len(at)), **planned}
+        every = {**_by_choice(simulated), **planned}
         table = np.stack([every[one] for one in choices])
         simulation: TimeSource = "simulated"
         found = _Found(table[choice, np.arange(len(at))], (simulation,) * len(at), None)
@@ -181,19 +182,19 @@ def select(case: Case, sizes: Sequence[int], algorithm: str | None = None) -> Se
     )
 
 
-def simulate(case: Case, sizes: Sequence[int], names: Sequence[str]) -> tuple[Point, ...]:
-    """Every schedule charged to the links, by size."""
+def simulate(case: Case, at: FloatArray, names: Sequence[str]) -> ScheduleTimes:
+    """Schedules charged to the links, launched as the case is."""
     launch = _SIMULATED_LAUNCH[case.launch]
-    return tuple(
-        collective_points(case.collective, case.cluster, case.n_ranks, sizes, names, launch)
-    )
+    return schedule_times(case.collective, case.cluster, case.n_ranks, at, names, launch)
 
 
 def plan(case: Case, at: FloatArray) -> dict[Choice, FloatArray]:
     """What NCCL's planner expects of each algorithm and protocol, launched as the case is.
 
-    Empty where it has no plan.
+    Empty where it has no plan: for other collectives, or machines that it does not know.
     """
+    if not (case.is_even and case.is_usual):
+        return {}
     nic = nic_of(case.cluster.scale_out.name) if case.n_nodes > 1 else None
     try:
         found = nccl_predict(
@@ -216,39 +217,62 @@ def chosen(
     case: Case,
     at: FloatArray,
     planned: dict[Choice, FloatArray],
-    simulated: Sequence[Point],
+    simulated: ScheduleTimes,
 ) -> Chosen:
     """The rule, the choices there are, and the one taken at each size."""
     if case.kernel in ENGINE_KERNELS:
         return _by_engine(case, at, planned, simulated)
     if planned:
         return ("nccl_planner", tuple(planned), np.stack([*planned.values()]).argmin(axis=0))
-    return quickest(simulated, len(at))
+    return quickest(_of_library(case, simulated))
 
 
-def quickest(simulated: Sequence[Point], n_sizes: int) -> Chosen:
+_LIBRARY_ALGORITHMS = frozenset({"ring", "tree", "nvls", "pat", "chain"})
+"""What NCCL and RCCL know; exchanges without an order go directly to every peer."""
+_EXCHANGES = frozenset({"all_to_all", "gather", "scatter", "send_recv"})
+
+
+def _of_library(case: Case, simulated: ScheduleTimes) -> ScheduleTimes:
+    """The schedules that a library would consider; all of them where it has none of the names."""
+    wanted = {"direct"} if case.collective in _EXCHANGES else _LIBRARY_ALGORITHMS
+    rows = [row for row, name in enumerate(simulated.algorithms) if name in wanted]
+    if not rows:
+        return simulated
+    return ScheduleTimes(
+        algorithms=tuple(simulated.algorithms[row] for row in rows),
+        time_s=simulated.time_s[rows],
+        protocol=simulated.protocol[rows],
+    )
+
+
+def quickest(simulated: ScheduleTimes) -> Chosen:
     """The schedule with the least time at each size."""
-    winners = [point for point in simulated if point.chosen]
-    choices = tuple(dict.fromkeys(Choice(p.algorithm, p.protocol) for p in winners))
-    index = [choices.index(Choice(p.algorithm, p.protocol)) for p in winners]
-    return "schedules", choices, np.asarray(index, dtype=np.int64).reshape(n_sizes)
+    best = simulated.best
+    protocol = np.take_along_axis(simulated.protocol, best[np.newaxis], axis=0)[0]
+    pairs, index = np.unique(len(PROTOCOLS) * best + protocol, return_inverse=True)
+    choices = tuple(
+        Choice(simulated.algorithms[pair // len(PROTOCOLS)], PROTOCOLS[pair % len(PROTOCOLS)])
+        for pair in pairs.tolist()
+    )
+    return "schedules", choices, np.asarray(index, dtype=np.int64)
 
 
-def _by_choice(simulated: Sequence[Point], n_sizes: int) -> dict[Choice, FloatArray]:
-    """Simulated times by algorithm and protocol, infinite where the protocol was not the best."""
-    names = len(simulated) // max(n_sizes, 1)
-    found: dict[Choice, FloatArray] = {}
-    for which, point in enumerate(simulated):
-        one = Choice(point.algorithm, point.protocol)
-        found.setdefault(one, np.full(n_sizes, np.inf))[which // names] = point.time_s
-    return found
+def _by_choice(simulated: ScheduleTimes) -> dict[Choice, FloatArray]:
+    """Simulated times by algorithm and protocol, infinite where the protocol is not the best."""
+    return {
+        Choice(name, protocol): np.where(simulated.protocol[row] == which, times, np.inf)
+        for row, (name, times) in enumerate(
+            zip(simulated.algorithms, simulated.time_s, strict=True)
+        )
+        for which, protocol in enumerate(PROTOCOLS)
+    }
 
 
 def _by_engine(
     case: Case,
     at: FloatArray,
     planned: dict[Choice, FloatArray],
-    simulated: Sequence[Point],
+    simulated: ScheduleTimes,
 ) -> Chosen:
     """One shot, two shots, multimem and NCCL, one after the other as sizes grow."""
     gpu, n = case.cluster.device.name, case.n_ranks
@@ -266,26 +290,28 @@ def _by_engine(
         index = np.where(at < changes[0][0], 0, index)
     elif case.kernel == "trtllm_custom":
         rule = "tensorrt_llm"
-        index = np.where(at < trtllm_limit(n), _one_or_two(simulated, len(at)), index)
+        index = np.where(at < trtllm_limit(n), _one_or_two(simulated), index)
     else:
         rule = "kernel"
         alone = {"one_shot": 0, "two_shot": 1, "nvls_multimem": 2}
         index = np.broadcast_to(
-            np.asarray(alone.get(case.kernel, _one_or_two(simulated, len(at)))), at.shape
+            np.asarray(alone.get(case.kernel, _one_or_two(simulated))), at.shape
         )
+    if "nvls" not in simulated.algorithms:
+        if case.kernel == "nvls_multimem":
+            raise ValueError(f"{gpu} has no switch that adds")
+        index = np.where(index == 2, 1, index)
     used = np.unique(index)
     return rule, tuple(choices[which] for which in used), np.searchsorted(used, index)
 
 
-def _one_or_two(simulated: Sequence[Point], n_sizes: int) -> IntArray:
+def _one_or_two(simulated: ScheduleTimes) -> IntArray:
     """0 where one shot is quicker than two by their schedules, else 1."""
-    times = [
-        [point.time_s for point in simulated if point.algorithm == name]
-        for name in ("one_shot", "two_shot")
-    ]
-    if not all(times):
-        return np.ones(n_sizes, dtype=np.int64)
-    return np.asarray(np.argmin(times, axis=0))
+    known = simulated.algorithms
+    if not {"one_shot", "two_shot"} <= set(known):
+        return np.ones(simulated.time_s.shape[1], dtype=np.int64)
+    rows = [known.index("one_shot"), known.index("two_shot")]
+    return np.asarray(simulated.time_s[rows].argmin(axis=0))
 
 
 class _Found(NamedTuple):
@@ -312,7 +338,7 @@ def _from_curves(case: Case, at: FloatArray) -> _Found | None:
     sources: tuple[TimeSource, ...] = (source,) * len(at)
     if found.detail.step == "fit" and case.launch != "fused":
         outside = found.detail.calibrations[0].extrapolates(positive)
-        sources = tuple(_source(is_outside) for is_outside in outside.tolist())
+        sources = tuple(map(_source, outside.tolist()))
     return _Found(times, sources, found.detail)
 
 

@@ -12,7 +12,7 @@ from gpuflow.cluster.engine_kernels import VLLM_CAP_BYTES
 from gpuflow.cluster.gpu_scaling import LIBRARY_KERNELS
 from gpuflow.cluster.points import runnable
 from gpuflow.cluster.prediction import shipped_book
-from gpuflow.cluster.selection import ENGINE_KERNELS, Case, chosen, plan, simulate
+from gpuflow.cluster.selection import Case, chosen, plan, quickest, simulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +70,7 @@ def choice_winners(case: Case, low_bytes: float, high_bytes: float) -> tuple[Win
 
     def labels(at: FloatArray) -> Sequence[str]:
         names = runnable(case.collective, case.cluster, case.n_ranks)
-        needs_points = case.kernel in ENGINE_KERNELS or not plan(case, at[:1])
-        simulated = simulate(case, at.astype(int).tolist(), names) if needs_points else ()
-        _, choices, index = chosen(case, at, plan(case, at), simulated)
+        _, choices, index = chosen(case, at, plan(case, at), simulate(case, at, names))
         return [" ".join(choices[which]) for which in index.tolist()]
 
     return winners(labels, low_bytes, high_bytes)
@@ -86,8 +84,8 @@ def schedule_winners(
     names = (algorithm,) if algorithm else every
 
     def labels(at: FloatArray) -> Sequence[str]:
-        points = simulate(case, at.astype(int).tolist(), names)
-        return [f"{p.algorithm} {p.protocol}" for p in points if p.chosen]
+        _, choices, index = quickest(simulate(case, at, names))
+        return [" ".join(choices[which]) for which in index.tolist()]
 
     return winners(labels, low_bytes, high_bytes)
 
@@ -98,6 +96,8 @@ def measured_winners(case: Case, low_bytes: float, high_bytes: float) -> tuple[W
     Only sizes within what was measured of every kernel compared, and below where engines leave
     their own kernels for NCCL; empty where none of an engine's or none of a library's is known.
     """
+    if not case.is_usual:
+        return ()
     book, key = shipped_book(), case.key
     curves = [
         curve

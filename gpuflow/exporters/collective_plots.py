@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
+from collections.abc import Iterable, Iterator
 
 from gpuflow.cells import cell_width
 from gpuflow.cluster.selection import Selection
@@ -20,7 +18,7 @@ HEIGHT = 16
 """Lines of one picture."""
 
 
-def letters(names: list[str]) -> dict[str, str]:
+def letters(names: Iterable[str]) -> dict[str, str]:
     """One capital letter for each algorithm, if possible the first of one of its words.
 
     Example:
@@ -56,9 +54,8 @@ def plots_text(
     """
     case, sizes = selection.case, selection.sizes
     factor = bus_factor(case.collective, case.n_ranks)
-    times = np.array([point.time_s for point in selection.simulated])
-    by_name = times.reshape(len(sizes), len(names)).T
-    rivals = [*zip(names.values(), by_name, strict=True)] if len(names) > 1 else []
+    times = selection.simulated.time_s
+    rivals = [*zip(names.values(), times, strict=True)] if len(names) > 1 else []
     alike = [row for row in measured_rows(selection) if is_same_way(row, case)]
     is_network = tier_of(selection).tier == "scale_out"
     time = Plot(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuflow.cluster.calibration import Calibration
 from gpuflow.cluster.selection import RULE_SOURCES, Selection
@@ -91,13 +91,10 @@ def schedules_table(
     selection: Selection, letters: Mapping[str, str], language: Language, width: int | None
 ) -> Table:
     """The simulated time of every schedule; letters for names where the screen is narrow."""
-    names = list(dict.fromkeys(point.algorithm for point in selection.simulated))
-    n_names = len(names)
+    names, times = selection.simulated.algorithms, selection.simulated.time_s
     rows = []
     for which, size in enumerate(selection.sizes.tolist()):
-        points = selection.simulated[which * n_names : (which + 1) * n_names]
-        times = [Cell(format_time(p.time_s), "ok" if p.chosen else "") for p in points]
-        rows.append((Cell(format_bytes(size)), *times))
+        rows.append((Cell(format_bytes(size)), *_times(times[:, which].tolist())))
     title = t("collective.schedules_title", language)
     note = t("collective.schedules_note", language)
     whole = _rivals(title, names, rows, (note,), language)
@@ -114,10 +111,15 @@ def plans_table(selection: Selection, language: Language) -> Table:
     rows = []
     for which, size in enumerate(selection.sizes.tolist()):
         here = [float(one[which]) for one in times]
-        cells = [Cell(format_time(time_s), "ok" if time_s == min(here) else "") for time_s in here]
-        rows.append((Cell(format_bytes(size)), *cells))
+        rows.append((Cell(format_bytes(size)), *_times(here)))
     title = t("collective.plans_title", language, source=RULE_SOURCES["nccl_planner"])
     return _rivals(title, names, rows, (), language)
+
+
+def _times(times_s: Sequence[float]) -> Iterator[Cell]:
+    """Times beside each other, the least in the colour of what is well."""
+    for time_s in times_s:
+        yield Cell(format_time(time_s), "ok" if time_s == min(times_s) else "")
 
 
 def _rivals(

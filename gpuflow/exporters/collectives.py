@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpuflow.cluster.calibration import Calibration
 from gpuflow.cluster.measurements import Row, shipped_rows
+from gpuflow.cluster.nccl_model import PROTOCOLS
 from gpuflow.cluster.prediction import Detail
-from gpuflow.cluster.selection import RULE_SOURCES, Case, Selection
+from gpuflow.cluster.selection import RULE_SOURCES, Case, Choice, Selection
 from gpuflow.cluster.winners import Winner
 from gpuflow.collectives.oracle import bus_factor
 
@@ -19,6 +20,8 @@ def measured_rows(selection: Selection) -> tuple[Row, ...]:
 
     Every kernel, launch mode and fabric between nodes.
     """
+    if not selection.case.is_usual:
+        return ()
     key, sizes = selection.case.key, selection.sizes
     found = [
         row
@@ -32,7 +35,7 @@ def measured_rows(selection: Selection) -> tuple[Row, ...]:
 
 def is_same_way(row: Row, case: Case) -> bool:
     """Whether a row was measured with the kernel, the launch mode and the fabric of the case."""
-    return row.key == case.key
+    return row.key == case.key and case.launch != "fused"
 
 
 def point_records(selection: Selection) -> list[Record]:
@@ -40,7 +43,7 @@ def point_records(selection: Selection) -> list[Record]:
 
     `basis` says what a time was worked out from: curve, schedule or planner.
     """
-    n_names = len(selection.simulated) // max(len(selection.sizes), 1)
+    simulated = selection.simulated
     found: list[Record] = []
     for which, size in enumerate(selection.sizes.tolist()):
         choice = selection.choices[int(selection.choice[which])]
@@ -50,20 +53,12 @@ def point_records(selection: Selection) -> list[Record]:
             time_s = float(selection.time_s[which])
             source = selection.time_source[which]
             found.append(_record(selection.case, size, *choice, time_s, source, True, "curve"))
-        for point in selection.simulated[which * n_names : (which + 1) * n_names]:
-            is_chosen = (point.algorithm, point.protocol) == choice
-            is_chosen = is_chosen and not has_curve and not is_planned
+        for row, name in enumerate(simulated.algorithms):
+            one = Choice(name, PROTOCOLS[int(simulated.protocol[row, which])])
+            time_s = float(simulated.time_s[row, which])
+            is_chosen = one == choice and not has_curve and not is_planned
             found.append(
-                _record(
-                    selection.case,
-                    size,
-                    point.algorithm,
-                    point.protocol,
-                    point.time_s,
-                    point.time_source,
-                    is_chosen,
-                    "schedule",
-                )
+                _record(selection.case, size, *one, time_s, "simulated", is_chosen, "schedule")
             )
         for one, times in selection.planned.items():
             is_chosen = is_planned and one == choice
