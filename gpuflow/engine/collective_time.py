@@ -12,6 +12,7 @@ import numpy as np
 
 from gpuflow.cluster.cost import ACTIVATION_BYTES, PassShape
 from gpuflow.cluster.mesh import Groups, Mesh
+from gpuflow.cluster.reach import group_fabric
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.kernel_time import kernel_curve
 from gpuflow.engine.timeline import TimeSource
@@ -40,9 +41,8 @@ class MessageTime:
 
 
 def fabric_of(scenario: Scenario, mesh: Mesh, groups: Groups) -> FabricSpec:
-    """The slowest fabric the groups must cross."""
-    cluster = scenario.cluster
-    return cluster.scale_out if mesh.crosses_nodes(groups) else cluster.scale_up
+    """The slowest fabric the groups must cross, and what they reach of it."""
+    return group_fabric(scenario.cluster, groups)
 
 
 def collective_time(

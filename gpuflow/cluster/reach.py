@@ -1,0 +1,51 @@
+"""Which fabric a group runs over, and what the group reaches of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gpuflow.cluster.mesh import Groups
+from gpuflow.cluster.meshes import CUBE_STRANDS, cube_strands
+from gpuflow.collectives.schedule import IntArray
+from gpuflow.scenario.spec import CUBE_MESH_GPUS, ClusterSpec, FabricSpec
+
+
+def group_fabric(cluster: ClusterSpec, groups: Groups) -> FabricSpec:
+    """The slowest fabric that any of the groups crosses, with the rate that a group reaches.
+
+    Groups over several nodes take the network. Pairs on a bridge take that. Where GPUs are joined
+    directly, a group uses only the links among its members: that part of the bus bandwidth.
+
+    Args:
+        cluster: The machines.
+        groups: Ranks of each group, equally many; rank r runs on GPU r.
+    """
+    g = cluster.gpus_per_node
+    ranks = np.asarray(groups, dtype=np.int64)
+    if _differs(ranks // g):
+        return cluster.scale_out
+    fabric = cluster.scale_up
+    places = ranks % g
+    if fabric.bridge is not None and not _differs(places // 2):
+        return fabric.bridge
+    if fabric.topology == "mesh":
+        strands, all_strands = 1 - np.eye(g, dtype=np.int64), g - 1
+    elif fabric.topology == "cube_mesh" and g <= CUBE_MESH_GPUS:
+        strands, all_strands = cube_strands(g), CUBE_STRANDS
+    else:
+        return fabric
+    used = min(
+        int(strands[np.ix_(place, place)].sum(axis=1).min()) for place in np.unique(places, axis=0)
+    )
+    # Members without a common link pass data on for each other, one link at a time.
+    share = max(used, 1) / max(all_strands, 1)
+    if share >= 1:
+        return fabric
+    return replace(fabric, bus_bandwidth_bytes_per_s=fabric.bus_bandwidth_bytes_per_s * share)
+
+
+def _differs(numbers: IntArray) -> bool:
+    """Whether any group, a row each, has members with different numbers."""
+    return bool((numbers != numbers[:, :1]).any())

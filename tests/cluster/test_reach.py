@@ -1,0 +1,49 @@
+"""What groups reach of the fabric they run over."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuflow.cluster.reach import group_fabric
+from gpuflow.scenario import catalog
+from gpuflow.scenario.spec import ClusterSpec
+
+
+def cluster(scale_up: str) -> ClusterSpec:
+    return ClusterSpec(
+        device=catalog.device("h100-sxm"),
+        scale_up=catalog.fabric(scale_up),
+        scale_out=catalog.fabric("ib-ndr"),
+        gpus_per_node=8,
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale_up", "groups", "bus_gb_per_s"),
+    [
+        ("nvlink-4", ((0, 1), (2, 3)), 370),
+        ("nvlink-4", ((0, 8),), 46),
+        ("nvlink-4", ((0, 1), (7, 8)), 46),
+        ("xgmi-mi300x", (tuple(range(8)),), 310),
+        ("xgmi-mi300x", ((0, 1, 2, 3), (4, 5, 6, 7)), 310 * 3 / 7),
+        ("xgmi-mi300x", ((0, 1),), 310 / 7),
+        ("nvlink-2-cube", (tuple(range(8)),), 120),
+        ("nvlink-2-cube", ((0, 1, 2, 3),), 80),
+        ("nvlink-2-cube", ((0, 3),), 40),
+        ("nvlink-2-cube", ((0, 3), (4, 5)), 20),
+        ("nvlink-2-cube", ((0, 5),), 20),
+        ("pcie-5-bridge", ((0, 1), (6, 7)), 247),
+        ("pcie-5-bridge", ((1, 2),), 50),
+        ("pcie-5-bridge", ((0, 1), (2, 4)), 50),
+        ("pcie-5", ((0, 1),), 50),
+    ],
+)
+def test_groups_reach_what_joins_their_members(scale_up, groups, bus_gb_per_s) -> None:
+    found = group_fabric(cluster(scale_up), groups)
+    assert found.bus_bandwidth_bytes_per_s == pytest.approx(bus_gb_per_s * 1e9)
+
+
+def test_a_fabric_used_in_full_is_itself() -> None:
+    machine = cluster("xgmi-mi300x")
+    assert group_fabric(machine, (tuple(range(8)),)) is machine.scale_up
+    assert group_fabric(machine, ((0,),)).tier == "scale_up"
