@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal, cast
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from gpuflow.cluster.cost import CostModel
 from gpuflow.cluster.row_prediction import (
     collective_seconds,
     exchange_rate,
@@ -20,15 +18,18 @@ from gpuflow.cluster.row_prediction import (
     hand_over_seconds,
 )
 from gpuflow.collectives.oracle import bus_factor
-from gpuflow.engine.simulate import simulate
-from gpuflow.engine.timeline import Timeline, TimeSource
-from gpuflow.errors import ScenarioError
-from gpuflow.scenario import catalog
-from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
-from gpuflow.scenario.spec import Scenario
+from gpuflow.engine.measured_models import (
+    ANY_ENGINE,
+    NoCaseError,
+    engine_of,
+    number,
+    profile_of,
+)
+from gpuflow.engine.model_rows import gemm_us, inference_figure, serving_figures
+from gpuflow.engine.profile_fit import MOST_REQUESTS, Split, split_of
+from gpuflow.engine.timeline import TimeSource
 
 Columns = Mapping[str, str]
-PROFILE = "ideal"
 
 CURVE_KINDS = frozenset({"collective", "expert", "kv_transfer"})
 """Kinds whose groups the cluster room sums up, with what each curve has not seen told apart."""
@@ -47,10 +48,6 @@ class Measurement:
     """The row as written."""
 
 
-class _NoPredictionError(Exception):
-    """Why a row has no prediction, as a code."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """One figure of one row."""
@@ -63,6 +60,10 @@ class Prediction:
     time_source: TimeSource | None
     why: str | None
     """Code, when nothing was predicted."""
+    split: Split = "test"
+    """fit: a constant was fitted on this very figure."""
+    is_crowded: bool = False
+    """More requests in flight than the profiles are made for."""
 
     @property
     def error(self) -> float | None:
@@ -108,10 +109,28 @@ def accuracy_of(predictions: Iterable[Prediction]) -> Accuracy:
 def predict(rows: Sequence[Measurement]) -> list[tuple[Measurement, Prediction]]:
     """The figures of every row: one each, but TTFT and TPOT of a serving row."""
     return [
-        (row, _prediction(metric, row.columns.get(column, ""), rule, row.columns))
+        (row, _told(row, _prediction(metric, row.columns.get(column, ""), rule, row.columns)))
         for row in rows
         for metric, column, rule in _metrics(row)
     ]
+
+
+def _told(row: Measurement, found: Prediction) -> Prediction:
+    """A prediction with what the fit of the profiles has seen of it."""
+    if row.kind == "inference":
+        return replace(found, split=split_of(row.columns))
+    if row.kind != "serving":
+        return found
+    # Profiles are fitted to TPOT; TTFT holds waiting that is tested only.
+    split = split_of(row.columns) if found.metric == "tpot_ms" else "test"
+    return replace(found, split=split, is_crowded=_is_crowded(row.columns))
+
+
+def _is_crowded(columns: Columns) -> bool:
+    try:
+        return number(columns.get("concurrency", "")) > MOST_REQUESTS
+    except NoCaseError:
+        return False
 
 
 _Rule = Callable[[Columns], tuple[float, TimeSource]]
@@ -122,10 +141,13 @@ def _metrics(row: Measurement) -> list[tuple[str, str, _Rule]]:
     """Metric, the column it stands in, and how it is predicted."""
     kind, columns = row.kind, row.columns
     if kind == "inference":
-        return [(columns.get("metric", ""), "value", _inference)]
+        return [(columns.get("metric", ""), "value", _profile(inference_figure))]
     if kind == "serving":
-        return [(name, name, _unless("needs_engine_profile")) for name in ("ttft_ms", "tpot_ms")]
-    metric, rule = "time_us", cast(_Rule, _gemm_us)
+        return [
+            ("ttft_ms", "ttft_ms", _profile(lambda columns: serving_figures(columns)[0])),
+            ("tpot_ms", "tpot_ms", _profile(lambda columns: serving_figures(columns)[1])),
+        ]
+    metric, rule = "time_us", _profile(gemm_us)
     if kind == "collective":
         rule = _curve(collective_seconds, 1e6)
         if not columns.get("time_us") and columns.get("busbw_GB_per_s"):
@@ -139,9 +161,12 @@ def _metrics(row: Measurement) -> list[tuple[str, str, _Rule]]:
     return [(metric, metric, rule)]
 
 
-def _unless(code: str) -> _Rule:
+def _profile(figure: Callable[[Columns], float]) -> _Rule:
+    """A rule from the engine profiles; all but the ideal one are fitted to measurements."""
+
     def rule(columns: Columns) -> tuple[float, TimeSource]:
-        raise _NoPredictionError(code)
+        is_fitted = "operator" in columns or profile_of(engine_of(columns)) != ANY_ENGINE
+        return figure(columns), "calibrated" if is_fitted else "assumed"
 
     return rule
 
@@ -149,33 +174,15 @@ def _unless(code: str) -> _Rule:
 def _prediction(metric: str, text: str, rule: _Rule, columns: Columns) -> Prediction:
     measured: float | None = None
     try:
-        measured = _number(text)
+        measured = number(text)
         predicted, source = rule(columns)
-    except _NoPredictionError as reason:
+    except NoCaseError as reason:
         return Prediction(
             metric=metric, measured=measured, predicted=None, time_source=None, why=str(reason)
         )
     return Prediction(
         metric=metric, measured=measured, predicted=predicted, time_source=source, why=None
     )
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise _NoPredictionError("number_unreadable") from None
-    if not math.isfinite(value):
-        raise _NoPredictionError("number_unreadable")
-    return value
-
-
-def _count(columns: Columns, name: str) -> int:
-    """A whole number of at least 1; the tables write some of them as 2.0."""
-    value = _number(columns.get(name, ""))
-    if value < 1 or value != int(value):
-        raise _NoPredictionError("number_unreadable")
-    return int(value)
 
 
 # ---------------------------------------------------------------- curves
@@ -188,7 +195,7 @@ def _curve(seconds: Callable[[Columns], tuple[float, TimeSource]], factor: float
         try:
             value, source = seconds(columns)
         except ValueError:
-            raise _NoPredictionError("machine_unknown") from None
+            raise NoCaseError("machine_unknown") from None
         return factor * value, source
 
     return rule
@@ -199,96 +206,3 @@ def _collective_rate(columns: Columns) -> tuple[float, TimeSource]:
     time_s, source = collective_seconds(columns)
     factor = bus_factor(columns["collective"], int(columns["ranks"]))
     return factor * float(columns["size_bytes"]) / time_s, source
-
-
-# ---------------------------------------------------------------- models
-
-
-def _gemm_us(columns: Columns) -> tuple[float, TimeSource]:
-    if columns["operator"] != "gate_up_projection":
-        raise _NoPredictionError("not_modelled")
-    scenario = _scenario(
-        model=columns["model"], gpu=columns["gpu"], tp=_count(columns, "tp"), precision="bf16"
-    )
-    layer = scenario.model.layers[0]
-    weights = 2 * scenario.model.hidden_size * layer.mlp.ffn_size / scenario.parallel.tp
-    cost = CostModel(scenario)
-    work = cost.gemm(_count(columns, "tokens"), weights, weights, cost.stored.dense)
-    return 1e6 * work.time_s, "assumed"
-
-
-def _inference(columns: Columns) -> tuple[float, TimeSource]:
-    value = {
-        "decode_tokens_per_s": lambda t: t.scenario.workload.batch / t.tpot_s,
-        "first_token_ms": lambda t: 1e3 * t.ttft_s,
-        "total_ms": lambda t: 1e3 * t.end_s,
-    }.get(columns["metric"])
-    if value is None:
-        raise _NoPredictionError("not_modelled")
-    timeline = _timeline(
-        columns["model"],
-        columns["gpu"],
-        columns["precision"],
-        *(_count(columns, name) for name in ("tp", "pp", "batch", "input_tokens", "output_tokens")),
-    )
-    return value(timeline), "assumed"
-
-
-@lru_cache(maxsize=64)
-def _timeline(
-    model: str, gpu: str, precision: str, tp: int, pp: int, batch: int, prompt: int, output: int
-) -> Timeline:
-    return simulate(
-        _scenario(
-            model=model,
-            gpu=gpu,
-            precision=precision,
-            tp=tp,
-            pp=pp,
-            batch=batch,
-            prompt=prompt,
-            output=output,
-        )
-    )
-
-
-def _scenario(
-    *,
-    model: str,
-    gpu: str,
-    precision: str,
-    tp: int,
-    pp: int = 1,
-    batch: int = 1,
-    prompt: int | None = None,
-    output: int | None = None,
-) -> Scenario:
-    """The default scenario, whose steps hold for every split, with all else replaced.
-
-    Raises:
-        _NoPredictionError: One of them is unknown, or they do not go together.
-    """
-    wanted: tuple[tuple[Callable[[str], object], str, Literal["model_unknown", "gpu_unknown"]], ...]
-    wanted = ((catalog.model, model, "model_unknown"), (catalog.device, gpu, "gpu_unknown"))
-    for look_up, name, code in wanted:
-        try:
-            look_up(name)
-        except ScenarioError:
-            raise _NoPredictionError(code) from None
-    changes = Overrides(
-        model=model,
-        gpu=gpu,
-        precision=precision,
-        tp=tp,
-        pp=pp,
-        dp=1,
-        ep=1,
-        batch=batch,
-        prompt=prompt,
-        output=output,
-        profile=PROFILE,
-    )
-    try:
-        return load_scenario(DEFAULT_SCENARIO, changes)
-    except ScenarioError:
-        raise _NoPredictionError("split_impossible") from None

@@ -31,6 +31,8 @@ PROFILE_OF_ENGINE = {
     "trend": "trtllm",
 }
 """Profile by the tables' engine or backend."""
+ANY_ENGINE = "ideal"
+"""Profile of an engine that nothing was fitted for."""
 
 
 class NoCaseError(Exception):
@@ -103,7 +105,7 @@ def serving_case(columns: Columns) -> ServingCase:
     precision = columns.get("precision") or None
     if precision is None and model.upper().endswith("FP8"):
         precision = "fp8"
-    profile = profile_of(columns.get("backend", ""))
+    profile = profile_of(engine_of(columns))
     served = None
     if ep > 1 and tp == ep * ep:
         served = _served(model, gpu, precision, profile, _split(int(ep), int(dp)))
@@ -129,7 +131,7 @@ def inference_scenario(columns: Columns) -> Scenario:
         columns["model"],
         columns["gpu"],
         columns.get("precision") or None,
-        profile_of(columns.get("engine", "")),
+        profile_of(engine_of(columns)),
         Split(tp=count(columns, "tp"), pp=count(columns, "pp")),
     )
     return scenario.with_workload(
@@ -140,14 +142,13 @@ def inference_scenario(columns: Columns) -> Scenario:
 
 
 def profile_of(engine: str) -> str:
-    """The profile of an engine's name in the tables.
+    """The profile of an engine's name in the tables; the ideal one for unknown engines."""
+    return PROFILE_OF_ENGINE.get(engine, ANY_ENGINE)
 
-    Raises:
-        NoCaseError: There is none.
-    """
-    if engine not in PROFILE_OF_ENGINE:
-        raise NoCaseError("engine_unknown")
-    return PROFILE_OF_ENGINE[engine]
+
+def engine_of(columns: Columns) -> str:
+    """The engine's name in a row of either table."""
+    return columns.get("backend") or columns.get("engine", "")
 
 
 def _split(tp: int, dp: int) -> Split:

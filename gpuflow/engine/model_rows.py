@@ -17,6 +17,7 @@ from gpuflow.engine.measured_models import (
     NoCaseError,
     Split,
     count,
+    engine_of,
     inference_scenario,
     profile_of,
     scenario_of,
@@ -73,7 +74,7 @@ def gemm_us(columns: Columns) -> float:
 def _trend(columns: Columns, tp: int, pp: int, what: str) -> float:
     """Speed with tp ranks over speed with pp stages, of one user or of all together."""
     named = (columns["model"], columns["gpu"], columns.get("precision") or None)
-    profile = profile_of(columns.get("engine", ""))
+    profile = profile_of(engine_of(columns))
     across = _served(*named, profile, tp)
     along = _served(*named, profile, 1)
     if what == "single_user_speed":

@@ -19,6 +19,7 @@ from gpuflow.cluster.cost import decode_shape, prefill_shape
 from gpuflow.cluster.measurements import read_tables, shipped_truth
 from gpuflow.engine.measured_models import (
     NoCaseError,
+    engine_of,
     inference_scenario,
     number,
     profile_of,
@@ -43,6 +44,8 @@ MOST_REQUESTS = 64
 """Rows with more requests in flight are not fitted on: queues and memory decide there."""
 BLOCK_ROWS = (16, 32, 64, 128)
 """Row blocks that grouped GEMM kernels come in; one of them is picked with the fit."""
+ENGINE_KERNELS = ("vllm_custom", "trtllm_custom")
+"""vLLM and SGLang have a kernel of their own, and can take TensorRT-LLM's from FlashInfer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,10 @@ class FitPlan:
     profile: str
     table: Table
     constants: tuple[Constant, ...]
-    picks_block_rows: bool = False
+    blocks: tuple[int, ...] = ()
+    """Row blocks of the grouped GEMM to pick from; none: the profile's own."""
+    kernels: tuple[str, ...] = ()
+    """All_reduce kernels to pick from; none: the profile's own."""
     gpu_left_out: str | None = None
     models: tuple[str, ...] = ()
     """Models of the fit rows; none: all."""
@@ -98,21 +104,23 @@ PLANS: tuple[FitPlan, ...] = (
         profile="vllm",
         table="serving",
         constants=SERVING_CONSTANTS,
-        picks_block_rows=True,
+        blocks=BLOCK_ROWS,
+        kernels=ENGINE_KERNELS,
         gpu_left_out="h100-sxm",
     ),
     FitPlan(
         profile="trtllm",
         table="serving",
         constants=SERVING_CONSTANTS,
-        picks_block_rows=True,
+        blocks=BLOCK_ROWS,
         gpu_left_out="h100-sxm",
     ),
     FitPlan(
         profile="sglang",
         table="serving",
         constants=SERVING_CONSTANTS,
-        picks_block_rows=True,
+        blocks=BLOCK_ROWS,
+        kernels=ENGINE_KERNELS,
         gpu_left_out="b200-sxm",
     ),
     FitPlan(
@@ -268,8 +276,11 @@ def fit_profile(plan: FitPlan) -> FittedProfile:
     """Fit a profile's constants, and judge them on the fit rows and on the other rows."""
     fit_rows = _bundles(plan.table, [c for c in _rows(plan) if plan.takes(c)])
     base = catalog.profile(plan.profile)
-    blocks = BLOCK_ROWS if plan.picks_block_rows else (base.expert_block_rows,)
-    tries = [_fit_one(plan, replace(base, expert_block_rows=n), fit_rows) for n in blocks]
+    tries = [
+        _fit_one(plan, replace(base, expert_block_rows=n, all_reduce_kernel=kernel), fit_rows)
+        for kernel in plan.kernels or (base.all_reduce_kernel,)
+        for n in plan.blocks or (base.expert_block_rows,)
+    ]
     best, _ = min(tries, key=lambda tried: tried[1])
     return judged(plan, best)
 
@@ -290,10 +301,7 @@ def _rows(plan: FitPlan) -> list[Columns]:
 
 
 def _is_of(plan: FitPlan, columns: Columns) -> bool:
-    try:
-        is_mine = profile_of(columns.get("backend") or columns.get("engine", "")) == plan.profile
-    except NoCaseError:
-        return False
+    is_mine = profile_of(engine_of(columns)) == plan.profile
     if plan.table == "serving":
         return is_mine and number(columns["concurrency"]) <= MOST_REQUESTS
     return is_mine and columns.get("engine") != "trend"

@@ -60,8 +60,8 @@ def _of_curve(group: AccuracyGroup) -> Group:
 
 
 def groups_of(judged: Sequence[Judged]) -> list[Group]:
-    """Groups of rows that no constant was fitted on, in the order of their first row."""
-    members: dict[tuple[str, str, str, int | None, str], list[Prediction]] = {}
+    """Groups in the order of their first row; rows that constants were fitted on stand apart."""
+    members: dict[tuple[str, str, str, int | None, str, str], list[Prediction]] = {}
     for item in judged:
         columns = item.row.columns
         key = (
@@ -70,6 +70,7 @@ def groups_of(judged: Sequence[Judged]) -> list[Group]:
             columns.get("gpu", ""),
             _ranks(item.row),
             _name(item),
+            item.prediction.split,
         )
         members.setdefault(key, []).append(item.prediction)
     return [
@@ -79,10 +80,10 @@ def groups_of(judged: Sequence[Judged]) -> list[Group]:
             gpu=gpu,
             ranks=ranks,
             name=name,
-            split="test",
+            split=split,
             accuracy=accuracy_of(predictions),
         )
-        for (file, source, gpu, ranks, name), predictions in members.items()
+        for (file, source, gpu, ranks, name, split), predictions in members.items()
     ]
 
 
@@ -122,6 +123,8 @@ def _name(item: Judged) -> str:
         words.append(f"{columns['nodes']} nodes")
     if kind in {"inference", "serving"}:
         words.append(item.prediction.metric)
+    if kind == "serving":
+        words.append("concurrency > 64" if item.prediction.is_crowded else "concurrency <= 64")
     return " ".join(word for word in words if word)
 
 

@@ -117,7 +117,8 @@ def _keys(plan: FitPlan) -> list[str]:
         "quantised_expert_overhead_s": "quantised_expert_overhead",
     }
     keys = [names.get(constant.field, constant.field) for constant in plan.constants]
-    return [*keys, "expert_block_rows"] if plan.picks_block_rows else keys
+    keys += ["expert_block_rows"] if plan.blocks else []
+    return [*keys, "all_reduce_kernel"] if plan.kernels else keys
 
 
 def main() -> int:
