@@ -84,9 +84,25 @@ def device_record(device: DeviceSpec) -> Record:
     }
 
 
+_ONLY_FOR: Mapping[str, tuple[str, ...]] = {
+    "gpus_per_switch": ("pcie",),
+    "hosts": ("pcie",),
+    "leaf_ports": ("fat_tree", "rail"),
+    "oversubscription": ("fat_tree", "rail"),
+    "pxn": ("rail",),
+    "switch_latency_s": ("fat_tree", "rail"),
+}
+"""Topologies that a value of a fabric means something for."""
+
+
 def fabric_record(fabric: FabricSpec) -> Record:
-    """One fabric; bandwidths are per GPU and direction."""
+    """One fabric; bandwidths are per GPU and direction, null what its topology does not have."""
     values = asdict(fabric)
+    for name, topologies in _ONLY_FOR.items():
+        if fabric.topology not in topologies:
+            values[name] = None
+    if fabric.bridge is not None:
+        values["bridge"] = fabric_record(fabric.bridge)
     return {"id": values.pop("name"), **values}
 
 
@@ -106,6 +122,8 @@ def scenario_record(scenario: Scenario, language: Language) -> Record:
         "gpu": scenario.cluster.device.name,
         "scale_up": scenario.cluster.scale_up.name,
         "scale_out": scenario.cluster.scale_out.name,
+        "gpus_per_node": scenario.cluster.gpus_per_node,
+        "nics_per_node": scenario.cluster.nics_per_node,
         **asdict(scenario.parallel),
         "batch": scenario.workload.batch,
         "prompt": scenario.workload.prompt_tokens,
@@ -141,6 +159,7 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
     "collective_latency_s": format_time,
     "hop_latency_s": format_time,
     "step_latency_s": format_time,
+    "switch_latency_s": format_time,
     "host_s_per_step": format_time,
     "layer_overhead_s": format_time,
     "compute_fraction": format_share,
@@ -189,6 +208,10 @@ def _written(name: str, value: object, record: Record, language: Language) -> st
         return rate_both(value, "scale_out" if record["tier"] == "scale_out" else "scale_up")
     if name == "peak_flop_per_s" and isinstance(value, Mapping):
         return ", ".join(f"{kind} {format_flops(peak)}" for kind, peak in value.items())
+    if name == "bridge" and isinstance(value, Mapping):
+        return f"{value['title']}, {rate_both(value['bus_bandwidth_bytes_per_s'], 'scale_up')}"
+    if name == "oversubscription":
+        return f"{value:g} : 1"
     if name == "assumed" and isinstance(value, Sequence):
         return "\n".join(str(item["text"]) for item in value)
     if isinstance(value, (list, tuple)):
