@@ -116,6 +116,19 @@ _LARGEST_SIZE = 2**50
 """Bytes; beyond a pebibyte a message is a slip of the keyboard."""
 
 
+@dataclass(frozen=True, slots=True)
+class StageLayers:
+    """Layers of each pipeline stage."""
+
+    counts: tuple[int, ...]
+
+
+def stage_layers(text: str) -> StageLayers:
+    """A parser that takes `31,30`."""
+    counts = tuple(whole("--layers")(part) for part in text.split(","))
+    return StageLayers(counts)
+
+
 def _number(*names: str) -> object:
     return typer.Option(*names, parser=whole(names[0]), metavar="N")
 
@@ -129,6 +142,9 @@ class Request:
     gpu: Annotated[str | None, typer.Option("--gpu", metavar="NAME")] = None
     tp: Annotated[int | None, _number("--tp")] = None
     pp: Annotated[int | None, _number("--pp")] = None
+    layers: Annotated[
+        StageLayers | None, typer.Option("--layers", parser=stage_layers, metavar="N,N,...")
+    ] = None
     ep: Annotated[int | None, _number("--ep")] = None
     dp: Annotated[int | None, _number("--dp")] = None
     batch: Annotated[int | None, _number("--batch", "--concurrency")] = None

@@ -19,6 +19,7 @@ def scenario_of(request: Request) -> Scenario:
         ImportFormatError: `--model` names a config.json that cannot be read.
     """
     changes = {field.name: getattr(request, field.name) for field in fields(Overrides)}
+    changes["layers"] = request.layers.counts if request.layers else None
     name = request.scenario or DEFAULT_SCENARIO
     return load_scenario(name, Overrides(**changes), resolve_model=read_model)
 
@@ -36,6 +37,7 @@ def inputs_of(scenario: Scenario, **more: object) -> dict[str, object]:
         "gpus": parallel.world,
         "tp": parallel.tp,
         "pp": parallel.pp,
+        "layers": list(parallel.stage_layers) or None,
         "ep": parallel.ep,
         "dp": parallel.dp,
         "batch": workload.batch,

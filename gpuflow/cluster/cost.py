@@ -319,8 +319,8 @@ class CostModel:
     def stage_weight_bytes(self, stage: int) -> float:
         """Weights of one GPU of a stage.
 
-        Its layers, the whole embedding on the first stage, its slice of the head and the last norm
-        on the last.
+        Its layers, the whole embedding (and positions) on the first stage, its slice of the head and
+        the last norm on the last.
         """
         model, p = self.scenario.model, self.scenario.parallel
         total = sum(
@@ -328,7 +328,7 @@ class CostModel:
         )
         table = model.vocab_size * self.h * self.stored.outer
         if stage == 0:
-            total += table
+            total += table + model.extra_parameters * self.stored.outer
         if stage == p.pp - 1:
             total += self.h * self.stored.outer
             if not (model.tied_embeddings and stage == 0):

@@ -242,6 +242,10 @@ def model_bytes(model: ModelSpec, precision: str) -> float:
 
 
 def stage_layers(scenario: Scenario, stage: int) -> range:
-    """Indices of the layers of a pipeline stage; every stage has as many."""
+    """Indices of the layers of a pipeline stage: as many in every stage unless they are listed."""
+    listed = scenario.parallel.stage_layers
+    if listed:
+        start = sum(listed[:stage])
+        return range(start, start + listed[stage])
     per_stage = len(scenario.model.layers) // scenario.parallel.pp
     return range(stage * per_stage, (stage + 1) * per_stage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpuflow.cluster.parameters import stage_layers
 from gpuflow.draw.canvas import Piece
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.links import ACROSS, DOWN
@@ -145,8 +146,8 @@ def _stage(scene: Scene, stage: int) -> list[Line]:
     ranks = scene.mesh.stage_ranks(stage)
     first, last = ranks[0], ranks[p.tp - 1]
     form = "single" if p.tp == 1 else "pair" if p.tp == 2 else "group"
-    per_stage = len(scene.timeline.scenario.model.layers) // p.pp
-    layers = range_text(stage * per_stage + 1, (stage + 1) * per_stage)
+    held = stage_layers(scene.timeline.scenario, stage)
+    layers = range_text(held.start + 1, held.stop)
     return [
         Line(
             scene.word(f"basics.setup.{form}", first=first, last=last),

@@ -71,12 +71,13 @@ def layer_range(first: int, last: int) -> str:
 
 
 def _layer_facts(scenario: Scenario, step: StepTime, timeline: Timeline) -> dict[str, Quantity]:
-    per_stage = len(stage_layers(scenario, 0))
+    first = len(stage_layers(scenario, 0))
     total = len(scenario.model.layers)
-    rest = layer_range(per_stage + 1, total) if total > per_stage else "–"
+    rest = layer_range(first + 1, total) if total > first else "–"
+    counts = sorted({len(stage_layers(scenario, s)) for s in range(scenario.parallel.pp)})
     return {
-        "stage_layers": _count(per_stage),
-        "first_layers": Quantity(layer_range(1, per_stage), "text"),
+        "stage_layers": Quantity(layer_range(counts[0], counts[-1]), "text"),
+        "first_layers": Quantity(layer_range(1, first), "text"),
         "rest_layers": Quantity(rest, "text"),
     }
 

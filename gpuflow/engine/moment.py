@@ -6,6 +6,7 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from gpuflow.cluster.mesh import Mesh, mesh_of
+from gpuflow.cluster.parameters import stage_layers
 from gpuflow.collectives.small import SmallRow, small_replay
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.metrics import tokens_per_s
@@ -96,8 +97,8 @@ class Moments:
 
     def _gpus(self, step: StepTime, span: Span | None, time_s: float) -> tuple[GpuState, ...]:
         scenario = self.timeline.scenario
-        per_stage = len(scenario.model.layers) // scenario.parallel.pp
         stages = range(scenario.parallel.pp)
+        layers = [stage_layers(scenario, s) for s in stages]
         held = [self.fill.bytes_at(s, time_s) for s in stages]
         each = [self.fill.bytes_per_token(s) for s in stages]
         room = [self.fill.capacity_bytes(s) for s in stages]
@@ -113,11 +114,11 @@ class Moments:
                     stage=stage,
                     tp_rank=tp_rank,
                     dp_rank=dp_rank,
-                    first_layer=stage * per_stage + 1,
-                    last_layer=(stage + 1) * per_stage,
+                    first_layer=layers[stage].start + 1,
+                    last_layer=layers[stage].stop,
                     activity=doing.get(rank, "idle" if span is None else "wait"),
                     layer=span.layer if span is not None and working else 0,
-                    layers=per_stage,
+                    layers=len(layers[stage]),
                     kv_tokens=round(held[stage] / each[stage]) if each[stage] else 0,
                     kv_bytes=held[stage],
                     kv_capacity_bytes=room[stage],

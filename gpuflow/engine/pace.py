@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from gpuflow.cluster.parameters import stage_layers
 from gpuflow.engine.timeline import Span, StepTime, Timeline
 
 SHOWN_S = {"compute": 1.4, "collective": 2.2, "send": 2.2, "host": 1.6, "fold": 3.0}
@@ -115,9 +116,9 @@ def _runs(timeline: Timeline, step: StepTime) -> list[tuple[int, int, bool]]:
 
 def layer_kind(timeline: Timeline, span: Span) -> tuple[object, ...]:
     """What makes a layer worth showing on its own: its stage and its shape."""
-    layers = timeline.scenario.model.layers
-    index = (span.stage or 0) * span.layers + span.layer - 1
-    return (span.stage, layers[index])
+    scenario = timeline.scenario
+    index = stage_layers(scenario, span.stage or 0)[span.layer - 1]
+    return (span.stage, scenario.model.layers[index])
 
 
 def _stretches(timeline: Timeline) -> list[Stretch]:

@@ -152,13 +152,9 @@ class Planner:
         numbers = range(1, len(indices) + 1)
         chosen = {"all": numbers, "first": numbers[:1], "rest": numbers[1:]}[operation.which]
         for number in chosen:
-            at = replace(
-                place,
-                layer=number,
-                layers=len(indices),
-                spec=self.scenario.model.layers[indices[number - 1]],
-            )
-            for inner in operation.operations:
+            spec = self.scenario.model.layers[indices[number - 1]]
+            at = replace(place, layer=number, layers=len(indices), spec=spec)
+            for inner in _present(operation.operations, spec):
                 yield from self._resolve(inner, at)
 
     def _stage_or_last(self, place: _Place) -> int:
@@ -267,6 +263,23 @@ class Planner:
             host_action=operation.action,
             groups=self.mesh.groups("world", 0),
         )
+
+
+def _present(operations: tuple[Operation, ...], layer: LayerSpec) -> Iterator[Operation]:
+    """What a layer has of a body: parts it lacks go, with the collectives that follow them.
+
+    Some layers of hybrid models only mix tokens, or are an MLP alone. A dispatch belongs to the
+    experts after it.
+    """
+    mixes = layer.attention is not None or layer.mixer is not None
+    has = {"attention": mixes, "mlp": layer.mlp.ffn_size > 0}
+    is_present = True
+    for operation in operations:
+        if isinstance(operation, ComputeOp):
+            is_present = has.get(operation.part, True)
+        to_experts = isinstance(operation, CollectiveOp) and operation.payload == "dispatch"
+        if is_present or to_experts:
+            yield operation
 
 
 def _bus_bandwidth(collective: str, size: float, n_ranks: int, timed: MessageTime) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,24 +9,22 @@ from typing import Literal
 
 from gpuflow.errors import InputError
 from gpuflow.scenario import catalog
-from gpuflow.scenario.draft import MAX_RANKS, Draft
+from gpuflow.scenario.draft import Draft
 from gpuflow.scenario.model_spec import ModelSpec
 from gpuflow.scenario.spec import (
     CUBE_MESH_GPUS,
     ClusterSpec,
     DeviceSpec,
     FabricSpec,
-    ParallelSpec,
     ProfileSpec,
     Scenario,
     WorkloadSpec,
 )
+from gpuflow.scenario.splits import check_split, divisors_near, parallel_of
 from gpuflow.units import format_bit_rate
 
 ResolveModel = Callable[[Path], ModelSpec]
 """Reads a model from a config.json or its folder."""
-
-_MAX_SUGGESTED = 12
 
 
 def assemble(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> Scenario | None:
@@ -42,10 +39,8 @@ def assemble(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> 
     cluster = _cluster(draft)
     profile = _profile(draft)
     precision = _precision(draft, model, cluster)
-    parallel = ParallelSpec(
-        **{name: draft.numbers.get(name, 1) for name in ("tp", "pp", "dp", "ep")}
-    )
-    _check_split(draft, model, parallel)
+    parallel = parallel_of(draft)
+    check_split(draft, model, parallel)
     workload = _workload(draft)
     if not (model and cluster and profile and precision and workload and draft.steps):
         return None
@@ -129,7 +124,7 @@ def _check_node(draft: Draft, scale_up: FabricSpec, per_node: int, nics: int | N
             hint="values_that_do",
             nics=nics,
             gpus=per_node,
-            allowed=_divisors(per_node, near=nics),
+            allowed=divisors_near(per_node, nics),
         )
     if scale_up.topology == "cube_mesh" and per_node > CUBE_MESH_GPUS:
         draft.blame(
@@ -264,88 +259,3 @@ def _workload(draft: Draft) -> WorkloadSpec | None:
         output_tokens=output,
         context_tokens=draft.numbers.get("context"),
     )
-
-
-def _check_split(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec) -> None:
-    if parallel.world > MAX_RANKS:
-        draft.blame(
-            "world_too_large",
-            ("tp", "pp", "dp"),
-            hint="world_too_large",
-            found=parallel.world,
-            limit=MAX_RANKS,
-        )
-        return
-    if model is not None:
-        _check_heads(draft, model, parallel)
-        _check_layers(draft, model, parallel)
-    _check_experts(draft, model, parallel)
-
-
-def _check_heads(draft: Draft, model: ModelSpec, parallel: ParallelSpec) -> None:
-    heads = math.gcd(*(layer.attention.heads for layer in model.layers if layer.attention))
-    if heads and heads % parallel.tp:
-        draft.blame(
-            "tp_heads",
-            ("tp", "model"),
-            hint="values_that_do",
-            tp=parallel.tp,
-            heads=heads,
-            model=model.title,
-            allowed=_divisors(heads, near=parallel.tp),
-        )
-
-
-def _check_layers(draft: Draft, model: ModelSpec, parallel: ParallelSpec) -> None:
-    n_layers = len(model.layers)
-    if n_layers % parallel.pp:
-        draft.blame(
-            "pp_layers",
-            ("pp", "model"),
-            hint="values_that_do",
-            pp=parallel.pp,
-            layers=n_layers,
-            model=model.title,
-            allowed=_divisors(n_layers, near=parallel.pp),
-        )
-
-
-def _check_experts(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec) -> None:
-    if parallel.ep == 1:
-        return
-    ranks = parallel.tp * parallel.dp
-    experts = model.moe.experts if model and model.moe else 0
-    if model is not None and not experts:
-        draft.blame(
-            "ep_without_experts", ("ep", "model"), hint="ep_one", ep=parallel.ep, model=model.title
-        )
-        return
-    allowed = _divisors(math.gcd(ranks, experts), near=parallel.ep)
-    if ranks % parallel.ep:
-        draft.blame(
-            "ep_ranks",
-            ("ep", "tp", "dp"),
-            hint="ep_values",
-            ep=parallel.ep,
-            tp=parallel.tp,
-            dp=parallel.dp,
-            ranks=ranks,
-            allowed=allowed,
-        )
-    elif model is not None and experts % parallel.ep:
-        draft.blame(
-            "ep_experts",
-            ("ep", "model"),
-            hint="ep_values",
-            ep=parallel.ep,
-            experts=experts,
-            model=model.title,
-            allowed=allowed,
-        )
-
-
-def _divisors(n: int, near: int) -> list[int]:
-    """Divisors of n; of many, those nearest to `near`."""
-    divisors = [d for d in range(1, n + 1) if n % d == 0]
-    nearest = sorted(divisors, key=lambda d: abs(math.log(d / near)))[:_MAX_SUGGESTED]
-    return sorted(nearest)

@@ -53,6 +53,9 @@ CLUSTER_KEYS = (
 )
 LEAST_OVERSUBSCRIPTION, MOST_OVERSUBSCRIPTION = 1, 100
 PARALLEL_KEYS = ("tp", "pp", "dp", "ep")
+STAGE_KEY = "layers"
+"""Of `parallel`: the layers of each stage, where stages are not alike."""
+MOST_LAYERS = 10_000
 WORKLOAD_KEYS = ("batch", "prompt", "output", "context")
 
 TOP_REQUIRED = {
@@ -86,6 +89,8 @@ class Overrides:
     context: int | None = None
     precision: str | None = None
     profile: str | None = None
+    layers: tuple[int, ...] | None = None
+    """Layers of each pipeline stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,7 @@ class Draft:
     steps: tuple[StepSpec, ...] | None = None
     words: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    stage_layers: tuple[int, ...] = ()
     nic_bandwidth_bytes_per_s: float | None = None
     oversubscription: float | None = None
     pxn: bool | None = None
@@ -144,7 +150,7 @@ def read_draft(top: Fields, overrides: Overrides) -> Draft:
     for name in ("model", "precision", "profile"):
         _take_word(draft, top, name)
     _read_cluster(draft, top.mapping("cluster"))
-    _read_numbers(draft, top.mapping("parallel"), PARALLEL_KEYS, {})
+    _read_parallel(draft, top.mapping("parallel"))
     _read_numbers(draft, top.mapping("workload"), WORKLOAD_KEYS, WORKLOAD_REQUIRED)
     draft.steps = read_steps(top)
     _lay_over(draft, overrides)
@@ -182,6 +188,18 @@ def _read_cluster(draft: Draft, cluster: Fields | None) -> None:
         draft.places["pxn"] = Place(cluster.path("pxn"), cluster.node.values["pxn"])
 
 
+def _read_parallel(draft: Draft, parallel: Fields | None) -> None:
+    if parallel is None:
+        return
+    parallel.known((*PARALLEL_KEYS, STAGE_KEY))
+    for name in PARALLEL_KEYS:
+        _take_number(draft, parallel, name)
+    listed = parallel.wholes(STAGE_KEY, 1, MOST_LAYERS)
+    if listed:
+        draft.stage_layers = listed
+        draft.places[STAGE_KEY] = Place(parallel.path(STAGE_KEY), parallel.node.values[STAGE_KEY])
+
+
 def _read_numbers(
     draft: Draft, inner: Fields | None, names: tuple[str, ...], required: dict[str, str]
 ) -> None:
@@ -214,6 +232,8 @@ def _lay_over(draft: Draft, overrides: Overrides) -> None:
         draft.places[option.name] = Place(f"--{option.name}", None)
         if isinstance(value, str):
             draft.words[option.name] = value
+        elif isinstance(value, tuple):
+            draft.stage_layers = value
         elif 1 <= value <= LIMITS[option.name]:
             draft.numbers[option.name] = value
         else:
@@ -228,6 +248,13 @@ def _lay_over(draft: Draft, overrides: Overrides) -> None:
             )
     if overrides.model is not None and overrides.precision is None:
         _forget(draft, "precision")
+    if overrides.layers is not None:
+        if overrides.pp is None:
+            _forget(draft, "pp")
+    elif overrides.pp is not None or overrides.model is not None:
+        # The file's own list was for its own stages and model.
+        _forget(draft, STAGE_KEY)
+        draft.stage_layers = ()
     if overrides.gpu is not None:
         for name in ("scale_up", "scale_out", "gpus_per_node", "nics_per_node", "pxn"):
             _forget(draft, name)

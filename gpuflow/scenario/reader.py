@@ -155,9 +155,27 @@ class Fields:
     def whole(self, name: str, least: int, most: int) -> int | None:
         """A whole number within bounds, written in plain digits."""
         node = self.scalar(name, "whole_number")
-        if node is None:
-            return None
+        return self._whole(node, self.path(name), least, most) if node is not None else None
+
+    def wholes(self, name: str, least: int, most: int) -> tuple[int, ...]:
+        """A list of whole numbers within bounds; empty where there is none or one is wrong."""
         key = self.path(name)
+        nodes = self.items(name)
+        if nodes is None:
+            return ()
+        if not nodes:
+            self.problems.add("list_empty", self.node.values[name], key=key)
+        found: list[int] = []
+        for node in nodes:
+            if not isinstance(node, Scalar) or node.yaml_type == "null":
+                wrong_type(self.problems, node, key, "whole_number", self.node.keys[name])
+                continue
+            value = self._whole(node, key, least, most)
+            if value is not None:
+                found.append(value)
+        return tuple(found) if len(found) == len(nodes) else ()
+
+    def _whole(self, node: Scalar, key: str, least: int, most: int) -> int | None:
         if not node.is_plain or not _WHOLE.fullmatch(node.value) or _has_leading_zero(node.value):
             if node.is_plain and _OUTSIDE.fullmatch(node.value):
                 self._out_of_range(node, key, least, most)

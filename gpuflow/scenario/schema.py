@@ -14,7 +14,9 @@ from gpuflow.scenario.draft import (
     FORMAT,
     LEAST_OVERSUBSCRIPTION,
     LIMITS,
+    MOST_LAYERS,
     MOST_OVERSUBSCRIPTION,
+    STAGE_KEY,
     TOP_REQUIRED,
     WORKLOAD_REQUIRED,
 )
@@ -61,15 +63,7 @@ def json_schema() -> Schema:
                 "description": "Precision of weights; without it the model's own.",
             },
             "cluster": _cluster(),
-            "parallel": _numbers(
-                "How the model is split. World = tp x pp x dp; ep groups overlay tp x dp.",
-                {
-                    "tp": "Tensor parallel degree; must divide the attention heads.",
-                    "pp": "Pipeline stages; must divide the layers.",
-                    "dp": "Data-parallel replicas.",
-                    "ep": "Expert-parallel degree; must divide tp x dp and the experts.",
-                },
-            ),
+            "parallel": _parallel(),
             "workload": _numbers(
                 "What one replica is asked.",
                 {
@@ -147,6 +141,26 @@ def _number(name: str, description: str) -> Schema:
 def _numbers(description: str, fields: dict[str, str], required: Iterable[str] = ()) -> Schema:
     return _object(
         description, {name: _number(name, text) for name, text in fields.items()}, required
+    )
+
+
+def _parallel() -> Schema:
+    degrees = {
+        "tp": "Tensor parallel degree; must divide the attention heads.",
+        "pp": "Pipeline stages; must divide the layers unless `layers` lists them.",
+        "dp": "Data-parallel replicas.",
+        "ep": "Expert-parallel degree; must divide tp x dp and the experts.",
+    }
+    listed = {
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "integer", "minimum": 1, "maximum": MOST_LAYERS},
+        "description": "Layers of each stage, where stages differ; their sum is the model's.",
+    }
+    return _object(
+        "How the model is split. World = tp x pp x dp; ep groups overlay tp x dp.",
+        {**{name: _number(name, text) for name, text in degrees.items()}, STAGE_KEY: listed},
+        (),
     )
 
 

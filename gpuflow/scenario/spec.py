@@ -186,6 +186,8 @@ class ParallelSpec:
     pp: int = 1
     dp: int = 1
     ep: int = 1
+    stage_layers: tuple[int, ...] = ()
+    """Layers of each stage; empty: as many in every stage."""
 
     @property
     def world(self) -> int:

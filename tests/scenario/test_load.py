@@ -181,7 +181,7 @@ def test_a_catalogue_name_wins_over_a_folder_of_that_name(
 
 
 def test_problems_of_a_models_file_keep_their_place(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "mamba"}')
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     path = edited(tmp_path, ("model: llama-3-8b", "model: config.json"), ("tp: 2", "tp: two"))
     with pytest.raises(ScenarioError) as caught:
         load_scenario(path, resolve_model=read_model)
@@ -215,7 +215,7 @@ def test_a_reader_that_fails_is_heard() -> None:
         (Overrides(tp=128, pp=1, dp=1000), ("--tp", "world_too_large")),
         (Overrides(model="llama-9"), ("--model", "unknown_model")),
         (Overrides(gpu="h1000"), ("--gpu", "unknown_gpu")),
-        (Overrides(profile="vllm"), ("--profile", "unknown_profile")),
+        (Overrides(profile="no-engine"), ("--profile", "unknown_profile")),
         (Overrides(precision="fp32"), ("--precision", "unknown_precision")),
         (Overrides(precision="fp8", gpu="a100"), ("--precision", "no_peak")),
         (Overrides(model="deepseek-v3", pp=1, gpu="a100"), ("--gpu", "no_peak")),
