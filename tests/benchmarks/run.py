@@ -223,11 +223,29 @@ def points() -> Result:
     return against_clock("points_100000", action, allowed_s=1.0, peak_limit_bytes=10**9)
 
 
+def sweep() -> Result:
+    """200,000 configurations of a model, device and engine profile in one call."""
+    from sweep import CONFIGURATIONS, measure
+
+    rate, allowed_s = measure("vllm"), 1.0
+    return Result(
+        f"sweep_{CONFIGURATIONS}",
+        rate.at_once_s,
+        allowed_s,
+        rate.at_once_s / allowed_s,
+        1.0,
+        f"{allowed_s:g} s allowed; {rate.per_second:,.0f} a second, {rate.ratio:.0f} times a plain"
+        " Python loop over the same formulas",
+        0.0,
+    )
+
+
 BENCHMARKS: dict[str, Callable[[], Result]] = {
     "replay_ring": replay_ring,
     "charge_ring": charge_ring,
     "charge_hierarchical": charge_hierarchical,
     "points": points,
+    "sweep": sweep,
 }
 
 
