@@ -1,6 +1,6 @@
 """The network between nodes: NICs, leaf switches, and one spine that joins the leaves.
 
-fat_tree  NICs of a node below one leaf, `leaf_ports` of them a leaf
+fat_tree  NICs of a node below one leaf, at most `leaf_ports` a leaf
 rail      the i-th NICs of `leaf_ports` nodes below one leaf: rail i
 
 A leaf's uplink carries what the NICs below it carry together, over the oversubscription; the spine
@@ -122,9 +122,11 @@ def network(
     nics = parts.vertices("nic", n_nics)
     nic_node, rail = np.divmod(np.arange(n_nics), per_node)
     is_rail = fabric.topology == "rail"
+    ports = fabric.leaf_ports or n_nics
     group_nodes = _nodes_per_group(fabric, per_node, n_nodes=int(node[-1]) + 1)
-    # Leaves are numbered group by group, and in a group rail by rail.
-    leaf_key = nic_node // group_nodes * per_node + (rail if is_rail else 0)
+    # Leaves are numbered group by group, and in a group rail by rail; a node with more NICs than a
+    # leaf has ports takes several.
+    leaf_key = nic_node // group_nodes * per_node + (rail if is_rail else rail // ports)
     keys, leaf_of, leaf_nics = np.unique(leaf_key, return_inverse=True, return_counts=True)
     leaves = parts.vertices("leaf", len(keys))
     attachment = inside.attach(parts, nics, nic_of, port)

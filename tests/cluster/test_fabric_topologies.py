@@ -205,6 +205,12 @@ def test_a_fat_tree_crosses_the_spine_between_leaves():
     assert far - near == pytest.approx(1e-6)
 
 
+def test_a_node_with_more_nics_than_a_leaf_has_ports_takes_several():
+    built = fabric(16, between=replace(NETWORK, leaf_ports=3))
+    assert stations(built, 0, 10) == "gpu0 nic0 leaf0 spine0 leaf3 nic10 gpu10"
+    assert {f"leaf{i}" for i in range(6)} == {v for v in built.vertices if v.startswith("leaf")}
+
+
 @pytest.mark.parametrize("oversubscription", [1.0, 4.0])
 def test_oversubscription_divides_what_leaves_a_leaf(oversubscription):
     network = replace(NETWORK, leaf_ports=16, oversubscription=oversubscription)
