@@ -61,10 +61,9 @@ def run(app: PlayerApp, keys: list[str], then: Callable[[PlayerApp], object]) ->
 
 
 async def press(pilot: Pilot[None], keys: list[str]) -> None:
-    await pilot.pause()
     for key in keys:
         await pilot.press(key)
-        await pilot.pause()
+    await pilot.pause()
 
 
 EFFECTS: list[tuple[str, list[str], Callable[[PlayerApp], object], object]] = [
