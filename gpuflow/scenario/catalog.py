@@ -15,17 +15,14 @@ from typing import Any, Literal
 import yaml
 
 from gpuflow.errors import Mark, Problem, ScenarioError
-from gpuflow.scenario.spec import (
+from gpuflow.scenario.model_spec import (
     AttentionSpec,
-    DeviceSpec,
-    FabricSpec,
     LatentSpec,
     LayerSpec,
     MlpSpec,
     ModelSpec,
-    ProfileSpec,
-    Text,
 )
+from gpuflow.scenario.spec import DeviceSpec, FabricSpec, ProfileSpec, Text
 from gpuflow.scenario.spelling import nearest
 from gpuflow.units import parse_bandwidth, parse_flops, parse_size, parse_time
 
