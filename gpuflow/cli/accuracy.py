@@ -17,19 +17,15 @@ def accuracy(output: Output, truth: TruthOption = None, rows: RowsOption = False
     """Print how far the predictions miss."""
     from gpuflow.cluster.accuracy import accuracy_groups
     from gpuflow.engine.accuracy import predict
-    from gpuflow.exporters.accuracy import (
-        Judged,
-        accuracy_tables,
-        all_groups,
-        group_record,
-        row_record,
-    )
+    from gpuflow.exporters.accuracy import Judged, all_groups, group_record, row_record
+    from gpuflow.exporters.accuracy_tables import long_tables, short_tables
     from gpuflow.importers.truth import read_truth, shipped_truth
 
     folder = truth or shipped_truth()
     found = read_truth(folder)
     judged = [Judged(row, prediction) for row, prediction in predict(found.rows)]
-    groups = all_groups(judged, accuracy_groups(folder))
+    curves = accuracy_groups(folder)
+    groups = all_groups(judged, curves)
     if output.format == "json":
         output.document(
             {
@@ -41,7 +37,7 @@ def accuracy(output: Output, truth: TruthOption = None, rows: RowsOption = False
         )
     elif output.format == "csv":
         output.records(list(map(row_record, judged)) if rows else list(map(group_record, groups)))
+    elif rows:
+        output.tables(*long_tables(groups, judged, found.skipped, output.language))
     else:
-        output.tables(
-            *accuracy_tables(groups, judged, found.skipped, output.language, with_rows=rows)
-        )
+        output.tables(*short_tables(curves, judged, found.skipped, output.language))

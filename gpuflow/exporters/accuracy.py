@@ -1,17 +1,12 @@
-"""How far predictions miss, as a document and as tables."""
+"""How far predictions miss: groups of rows, and everything for programs."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuflow.cluster.accuracy import AccuracyGroup
 from gpuflow.engine.accuracy import CURVE_KINDS, Accuracy, Measurement, Prediction, accuracy_of
-from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
-from gpuflow.scenario.spec import Language
-from gpuflow.units import format_count
-from gpuflow.words import t
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ def groups_of(judged: Sequence[Judged]) -> list[Group]:
             columns.get("source", ""),
             columns.get("gpu", ""),
             _ranks(item.row),
-            _name(item),
+            measured_name(item),
             item.prediction.split,
         )
         members.setdefault(key, []).append(item.prediction)
@@ -107,7 +102,7 @@ def _ranks(row: Measurement) -> int | None:
     return int(product) if numbers else None
 
 
-def _name(item: Judged) -> str:
+def measured_name(item: Judged) -> str:
     """What was measured, without size or batch."""
     columns, kind = item.row.columns, item.row.kind
     parts = {
@@ -157,87 +152,3 @@ def row_record(item: Judged) -> dict[str, object]:
         "time_source": item.prediction.time_source,
         "why": item.prediction.why,
     }
-
-
-def accuracy_tables(
-    groups: Sequence[Group],
-    judged: Sequence[Judged],
-    skipped: Sequence[str],
-    language: Language,
-    *,
-    with_rows: bool,
-) -> list[Table]:
-    """The groups that were predicted, why others were not, and the rows if they are wanted."""
-    names = ("file", "group", "gpu", "ranks", "source", "split")
-    figures = ("rows", "mean_error", "worst_error", "bias")
-    columns = [Column(t(f"column.{name}", language), marks_row=name == "group") for name in names]
-    columns += [Column(t(f"column.{name}", language), "right") for name in figures]
-    rows = [
-        (
-            group.file,
-            group.name,
-            group.gpu or NOTHING,
-            NOTHING if group.ranks is None else str(group.ranks),
-            group.source,
-            group.split,
-            str(group.accuracy.predicted_rows),
-            _percent(group.accuracy.mean_abs_error),
-            _percent(group.accuracy.worst_abs_error),
-            _percent(group.accuracy.bias),
-        )
-        for group in groups
-        if group.accuracy.predicted_rows
-    ]
-    notes = [t("accuracy.note", language), *_not_predicted(judged, language)]
-    if skipped:
-        notes.append(t("accuracy.skipped", language, files=list(skipped)))
-    tables = [table_of(t("accuracy.title", language), columns, rows, notes)]
-    return [*tables, _rows_table(judged, language)] if with_rows else tables
-
-
-def _percent(error: float | None) -> str:
-    """An error with one decimal; what a fit leaves of rounding is none."""
-    return NOTHING if error is None else f"{100 * error + 0.0:.1f} %"
-
-
-def _not_predicted(judged: Sequence[Judged], language: Language) -> list[str]:
-    """How many figures of each file have no prediction, and why."""
-    counts = Counter((item.row.file, item.prediction.why) for item in judged)
-    return [
-        t(
-            "accuracy.not_predicted",
-            language,
-            file=file,
-            count=format_count(count),
-            why=t(f"why.{why}", language),
-        )
-        for (file, why), count in counts.items()
-        if why
-    ]
-
-
-def _rows_table(judged: Sequence[Judged], language: Language) -> Table:
-    names = ("file", "group", "gpu", "metric", "measured", "predicted", "time_source", "why")
-    figures = {"measured", "predicted"}
-    columns = [
-        Column(t(f"column.{name}", language), "right" if name in figures else "left")
-        for name in names
-    ]
-    rows = []
-    for item in judged:
-        prediction = item.prediction
-        rows.append(
-            (
-                item.row.file,
-                _name(item),
-                item.row.columns.get("gpu", NOTHING),
-                prediction.metric,
-                NOTHING if prediction.measured is None else f"{prediction.measured:g}",
-                NOTHING if prediction.predicted is None else f"{prediction.predicted:.4g}",
-                t(f"time_source.{prediction.time_source}", language)
-                if prediction.time_source
-                else NOTHING,
-                t(f"why.{prediction.why}", language) if prediction.why else "",
-            )
-        )
-    return table_of(t("accuracy.rows_title", language), columns, rows)
