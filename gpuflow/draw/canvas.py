@@ -168,6 +168,16 @@ class Canvas:
             self.put(rect.x, y, left, role)
             self.put(rect.right - 1, y, right, role)
         self.put(rect.x, rect.bottom - 1, low_left + low * (rect.width - 2) + low_right, role)
+        self.head_box(rect, title, right_title)
+        if foot and rect.width > 6:
+            wanted = sum(cell_width(piece.text) for piece in foot) + 2
+            x = max(rect.x + (rect.width - wanted) // 2, rect.x + 2)
+            self._edge_text(x, rect.bottom - 1, foot, rect.right - 2 - x - 2)
+
+    def head_box(
+        self, rect: Rect, title: Sequence[Piece] = (), right_title: Sequence[Piece] = ()
+    ) -> None:
+        """Words in the top edge of a box, over whatever crosses it."""
         room = rect.width - 4
         used = rect.x + 1
         if title and room > 0:
@@ -177,10 +187,6 @@ class Canvas:
             room = rect.right - 2 - used - 1
             if room >= min(wanted, 8):
                 self._edge_text(rect.right - 2 - min(wanted, room), rect.y, right_title, room - 2)
-        if foot and rect.width > 6:
-            wanted = sum(cell_width(piece.text) for piece in foot) + 2
-            x = max(rect.x + (rect.width - wanted) // 2, rect.x + 2)
-            self._edge_text(x, rect.bottom - 1, foot, rect.right - 2 - x - 2)
 
     def _edge_text(self, x: int, y: int, pieces: Sequence[Piece], room: int) -> int:
         x = self.put(x, y, " ", "text")

@@ -67,6 +67,9 @@ def draw_stage(canvas: Canvas, view: PlayView, area: Rect) -> StagePlan:
     if plan.form != "lines":
         draw_wires(canvas, view, plan, spec, traffic)
         draw_pipes(canvas, view, plan, spec, traffic)
+        for i, frame in enumerate(plan.frames):
+            ranks = view.scene.mesh.stage_ranks(plan.first_stage + i)
+            _name(canvas, view, frame, [view.gpus[rank] for rank in ranks])
         if spec.wiring != "pair" or plan.form != "boxes":
             _say_what_moves(canvas, view, plan, traffic)
     return plan
@@ -86,12 +89,16 @@ def _say_what_moves(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Tr
 
 
 def _frame(canvas: Canvas, view: PlayView, frame: Rect, gpus: list[GpuState]) -> None:
+    canvas.box(frame, "border_lit" if _is_lit(gpus) else "border")
+
+
+def _name(canvas: Canvas, view: PlayView, frame: Rect, gpus: list[GpuState]) -> None:
+    """Name and note of a stage, over the pipes that pass through its frame."""
     lit = _is_lit(gpus)
-    canvas.box(
+    canvas.head_box(
         frame,
-        "border_lit" if lit else "border",
-        title=(Piece(stage_name(view, gpus), "title" if lit else "dim"),),
-        right_title=(Piece(repeat_note(view), "accent"),) if lit else (),
+        (Piece(stage_name(view, gpus), "title" if lit else "dim"),),
+        (Piece(repeat_note(view), "accent"),) if lit else (),
     )
 
 

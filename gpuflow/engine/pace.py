@@ -15,6 +15,8 @@ from gpuflow.engine.timeline import Span, StepTime, Timeline
 
 SHOWN_S = {"compute": 1.4, "collective": 2.2, "send": 2.2, "host": 1.6, "fold": 3.0}
 """Screen seconds of one span that is shown."""
+INSTANT_S = 0.5
+"""Screen seconds of computing that the profile does not charge: named, not dwelt on."""
 COMPRESSED_S = 3.0
 """Screen seconds of a run of layers alike."""
 IDLE_S = 2.5
@@ -121,6 +123,12 @@ def layer_kind(timeline: Timeline, span: Span) -> tuple[object, ...]:
     return (span.stage, scenario.model.layers[index])
 
 
+def _shown_s(span: Span) -> float:
+    if span.kind == "compute" and span.duration_s == 0.0:
+        return INSTANT_S
+    return SHOWN_S[span.kind]
+
+
 def _stretches(timeline: Timeline) -> list[Stretch]:
     made: list[Stretch] = []
     clock = 0.0
@@ -142,7 +150,7 @@ def _stretches(timeline: Timeline) -> list[Stretch]:
             clock += IDLE_S
         for first, last, compressed in runs:
             head = timeline.spans[first]
-            lasts_s = COMPRESSED_S if compressed else SHOWN_S[head.kind]
+            lasts_s = COMPRESSED_S if compressed else _shown_s(head)
             made.append(
                 Stretch(
                     step.index,
