@@ -91,16 +91,17 @@ def plot_text(plot: Plot, width: int, height: int, paint: Paint, *, is_fine: boo
     margin = max(cell_width(text) for _, text in ticks)
     columns = width - margin - 2
     sides = _Scale(float(plot.sizes[0]), float(plot.sizes[-1]), is_log=True)
-    cells = _cells(plot, scale, sides, columns, height, is_fine=is_fine)
+    area = _Area(plot.sizes, scale, sides, columns, height)
+    cells = _cells(plot, area, is_fine=is_fine)
     upright, tick, corner, level, mark = _FRAMES[is_fine]
-    labels = {_row(scale, value, height): text for value, text in ticks}
+    labels = {area.row(value): text for value, text in ticks}
     lines = [paint(plot.title, "title")]
     for row in range(height):
         axis = (
             pad(labels.get(row, ""), margin, "right") + " " + (tick if row in labels else upright)
         )
         lines.append(paint(axis, "dim") + _painted(cells[row], paint, is_fine=is_fine))
-    under, names = _size_axis(sides, columns, level, mark)
+    under, names = _size_axis(area, level, mark)
     lines.append(paint(" " * (margin + 1) + corner + under, "dim"))
     lines.append(paint(" " * (margin + 2) + names, "dim"))
     return "\n".join(line.rstrip() for line in lines)
@@ -140,58 +141,72 @@ def _ticks(scale: _Scale) -> list[float]:
     return inside or [scale.low, scale.high]
 
 
-def _row(scale: _Scale, value: float, height: int) -> int:
-    place = float(scale.at(np.asarray(value)))
-    return int(np.clip(np.rint((1 - place) * (height - 1)), 0, height - 1))
+@dataclass(frozen=True, slots=True)
+class _Area:
+    """Where sizes and values lie in the picture."""
+
+    sizes: FloatArray
+    scale: _Scale
+    sides: _Scale
+    columns: int
+    height: int
+
+    def rows(self, values: FloatArray, *, is_fine: bool = False) -> IntArray:
+        """Row of a curve in every column, top first; in rows and columns of dots if fine.
+
+        Beyond the picture where the curve is out of it.
+        """
+        columns, height = (
+            (2 * self.columns, 4 * self.height) if is_fine else (self.columns, self.height)
+        )
+        across = np.interp(
+            np.linspace(0, 1, columns), self.sides.at(self.sizes), self.scale.at(values)
+        )
+        return np.rint((1 - across) * (height - 1)).astype(np.int64)
+
+    def row(self, value: float) -> int:
+        """Row of a single value."""
+        place = 1 - float(self.scale.at(np.asarray(value)))
+        return int(np.clip(np.rint(place * (self.height - 1)), 0, self.height - 1))
+
+    def column(self, size: float) -> int:
+        """Column of a size."""
+        place = float(self.sides.at(np.asarray(size)))
+        return int(np.clip(np.rint(place * (self.columns - 1)), 0, self.columns - 1))
 
 
-def _rows(
-    plot: Plot, scale: _Scale, sides: _Scale, values: FloatArray, columns: int, height: int
-) -> IntArray:
-    """Row of a curve in every column, top first; beyond the picture where it is out of it."""
-    across = np.interp(np.linspace(0, 1, columns), sides.at(plot.sizes), scale.at(values))
-    return np.rint((1 - across) * (height - 1)).astype(np.int64)
-
-
-def _cells(
-    plot: Plot, scale: _Scale, sides: _Scale, columns: int, height: int, *, is_fine: bool
-) -> list[list[str]]:
+def _cells(plot: Plot, area: _Area, *, is_fine: bool) -> list[list[str]]:
     """The picture without its axes, one sign a cell."""
-    cells = [[" "] * columns for _ in range(height)]
-    rows = [_rows(plot, scale, sides, c.values, columns, height) for c in plot.curves]
-    thick = _rows(plot, scale, sides, plot.thick, columns, height)
+    cells = [[" "] * area.columns for _ in range(area.height)]
     line, point = SIGNS[is_fine]
+    rows = [area.rows(curve.values) for curve in plot.curves]
     if is_fine:
-        _dots(cells, [_fine_rows(plot, scale, sides, c, columns, height) for c in plot.curves])
-    for one, at in reversed([*zip(plot.curves, rows, strict=True)]):
-        for column in () if is_fine else range(columns):
-            cells[int(np.clip(at[column], 0, height - 1))][column] = one.letter
-    before = int(thick[0])
-    for column, row in enumerate(thick.tolist()):
-        low, high = sorted((row, before + (1 if row > before else -1) if row != before else row))
-        for between in range(max(low, 0), min(high, height - 1) + 1):
-            cells[between][column] = line
-        before = row
-    spots = [
-        (_column(sides, size, columns), _row(scale, value, height)) for size, value in plot.points
-    ]
+        _dots(cells, [area.rows(curve.values, is_fine=True) for curve in plot.curves])
+    else:
+        # the first ones stand above the last
+        for curve, at in reversed([*zip(plot.curves, rows, strict=True)]):
+            for column, row in enumerate(np.clip(at, 0, area.height - 1).tolist()):
+                cells[row][column] = curve.letter
+    for column, (top, bottom) in enumerate(_strokes(area.rows(plot.thick))):
+        for row in range(max(top, 0), min(bottom, area.height - 1) + 1):
+            cells[row][column] = line
+    spots = [(area.row(value), area.column(size)) for size, value in plot.points]
     if is_fine:
-        taken = {(row, column) for column, row in spots}
-        _tag(cells, plot.curves, rows, taken)
-    for column, row in spots:
+        _tag(cells, plot.curves, rows, set(spots))
+    for row, column in spots:
         cells[row][column] = point
     return cells
 
 
-def _column(sides: _Scale, size: float, columns: int) -> int:
-    place = float(sides.at(np.asarray(size)))
-    return int(np.clip(np.rint(place * (columns - 1)), 0, columns - 1))
+def _strokes(rows: IntArray) -> list[tuple[int, int]]:
+    """First and last row of a line in every column, without gaps where it is steep.
 
-
-def _fine_rows(
-    plot: Plot, scale: _Scale, sides: _Scale, curve: Curve, columns: int, height: int
-) -> IntArray:
-    return _rows(plot, scale, sides, curve.values, 2 * columns, 4 * height)
+    A step up or down is filled in the column it comes from.
+    """
+    after = np.append(rows[1:], rows[-1])
+    top = np.where(after > rows, rows, np.minimum(rows, after + 1))
+    bottom = np.where(after > rows, np.maximum(rows, after - 1), rows)
+    return [*zip(top.tolist(), bottom.tolist(), strict=True)]
 
 
 def _dots(cells: list[list[str]], curves: Sequence[IntArray]) -> None:
@@ -200,10 +215,7 @@ def _dots(cells: list[list[str]], curves: Sequence[IntArray]) -> None:
     is_set = np.zeros((4 * height, 2 * columns), dtype=bool)
     upright = np.arange(4 * height)[:, np.newaxis]
     for rows in curves:
-        after = np.append(rows[1:], rows[-1])
-        # a step up or down is filled on the side it comes from
-        top = np.where(after > rows, rows, np.minimum(rows, after + 1))
-        bottom = np.where(after > rows, np.maximum(rows, after - 1), rows)
+        top, bottom = np.array(_strokes(rows)).T
         is_set |= (upright >= top) & (upright <= bottom)
     bits = (is_set.reshape(height, 4, columns, 2) * _BRAILLE[:, np.newaxis, :]).sum(axis=(1, 3))
     for row, column in np.argwhere(bits).tolist():
@@ -261,15 +273,16 @@ def _painted(row: Sequence[str], paint: Paint, *, is_fine: bool) -> str:
     return text
 
 
-def _size_axis(sides: _Scale, columns: int, level: str, mark: str) -> tuple[str, str]:
+def _size_axis(area: _Area, level: str, mark: str) -> tuple[str, str]:
     """The line below the picture, and sizes under it at powers of two."""
+    sides, columns = area.sides, area.columns
     low, high = int(np.ceil(np.log2(sides.low))), int(np.floor(np.log2(sides.high)))
     widest = max(cell_width(format_bytes(2.0**power)) for power in range(low, high + 1) or [low])
     octaves = max(float(np.log2(sides.high / sides.low)), 1e-9)
     step = max(1, int(np.ceil((widest + 2) * octaves / columns)))
     line, names = [level] * columns, ""
     for power in range(low, high + 1, step):
-        column = _column(sides, 2.0**power, columns)
+        column = area.column(2.0**power)
         text = format_bytes(2.0**power)
         start = min(max(column - cell_width(text) // 2, 0), columns - cell_width(text))
         if start < cell_width(names) + (1 if names else 0):

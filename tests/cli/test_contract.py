@@ -92,7 +92,10 @@ def test_every_verb_has_language_format_and_colour_options(
         ("accuracy", {"--truth", "--rows"}),
         (
             "collective",
-            {"--ranks", "--nodes", "--gpu", "--sizes", "--dtype", "--algorithm", "--trace"},
+            {
+                *("--ranks", "--nodes", "--gpu", "--sizes", "--dtype", "--algorithm", "--trace"),
+                *("--kernel", "--launch", "--fabric", "--ascii"),
+            },
         ),
     ],
 )
