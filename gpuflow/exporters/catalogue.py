@@ -9,8 +9,10 @@ from typing import Literal, get_args
 from gpuflow.cluster.parameters import (
     active_parameters,
     kv_bytes_per_token,
+    lasting_kv_bytes_per_token,
     model_bytes,
     parameters,
+    state_bytes_per_sequence,
 )
 from gpuflow.exporters.figures import rate_both
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
@@ -46,6 +48,8 @@ def model_record(model: ModelSpec, language: Language) -> Record:
         "active_parameters": active_parameters(model),
         "weight_bytes": model_bytes(model, model.precision),
         "kv_bytes_per_token": kv_bytes_per_token(model),
+        "kv_bytes_per_token_beyond_windows": lasting_kv_bytes_per_token(model),
+        "state_bytes_per_sequence": state_bytes_per_sequence(model) or None,
         "layers": len(model.layers),
         "hidden_size": model.hidden_size,
         "heads": attention.heads if attention else None,
@@ -154,6 +158,8 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
     "active_parameters": format_count,
     "weight_bytes": format_decimal_bytes,
     "kv_bytes_per_token": format_bytes,
+    "kv_bytes_per_token_beyond_windows": format_bytes,
+    "state_bytes_per_sequence": format_bytes,
     "memory_bytes": format_bytes,
     "memory_bandwidth_bytes_per_s": format_rate,
     "collective_latency_s": format_time,

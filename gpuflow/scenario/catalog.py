@@ -15,13 +15,8 @@ from typing import Any, Literal
 import yaml
 
 from gpuflow.errors import Mark, Problem, ScenarioError
-from gpuflow.scenario.model_spec import (
-    AttentionSpec,
-    LatentSpec,
-    LayerSpec,
-    MlpSpec,
-    ModelSpec,
-)
+from gpuflow.scenario.model_entries import build_model
+from gpuflow.scenario.model_spec import ModelSpec
 from gpuflow.scenario.spec import DeviceSpec, FabricSpec, ProfileSpec, Text
 from gpuflow.scenario.spelling import nearest
 from gpuflow.units import parse_bandwidth, parse_flops, parse_size, parse_time
@@ -165,29 +160,7 @@ def _aliases(kind: Kind) -> Mapping[str, str]:
 
 @cache
 def _build_model(name: str) -> ModelSpec:
-    entry = _entries("model")[name]
-    runs = [(_build_layer(entry, run), run["count"]) for run in entry["layers"]]
-    one_pass = [layer for layer, count in runs for _ in range(count)]
-    return ModelSpec(
-        name=name,
-        title=entry["title"],
-        hidden_size=entry["hidden_size"],
-        vocab_size=entry["vocab_size"],
-        layers=tuple(one_pass * entry.get("repeat", 1)),
-        tied_embeddings=entry.get("tied_embeddings", False),
-        precision=entry["precision"],
-        quantised=entry.get("quantised", "none"),
-        source=entry["source"],
-    )
-
-
-def _build_layer(entry: Entry, run: Entry) -> LayerSpec:
-    attention = {**entry["attention"], **run.get("attention", {})}
-    latent = attention.pop("latent", None)
-    return LayerSpec(
-        attention=AttentionSpec(**attention, latent=LatentSpec(**latent) if latent else None),
-        mlp=MlpSpec(**{**entry["mlp"], **run.get("mlp", {})}),
-    )
+    return build_model(name, _entries("model")[name])
 
 
 @cache

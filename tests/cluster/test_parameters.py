@@ -8,8 +8,10 @@ from gpuflow.cluster.cost import CostModel, PassShape, seen_tokens
 from gpuflow.cluster.parameters import (
     active_parameters,
     kv_bytes_per_token,
+    lasting_kv_bytes_per_token,
     model_bytes,
     parameters,
+    state_bytes_per_sequence,
 )
 from gpuflow.scenario.catalog import model, model_names
 from gpuflow.scenario.model_spec import AttentionSpec
@@ -33,10 +35,96 @@ PUBLISHED = {
     "gpt-20b": (20.25, 20.25, 1_081_344),
     "gpt-175b": (174.59, 174.59, 4_718_592),
 }
+CARDS: dict[str, tuple[float, int, int, int]] = {
+    # model: (billions on the model card, layers that keep all tokens, layers with a window,
+    # KV values a token and layer)
+    "llama-2-13b": (13.02, 40, 0, 2 * 40 * 128),
+    "llama-3.2-1b": (1.24, 16, 0, 2 * 8 * 64),
+    "llama-3.2-3b": (3.21, 28, 0, 2 * 8 * 128),
+    "llama-4-scout": (107.8, 12, 36, 2 * 8 * 128),
+    "llama-4-maverick": (400, 12, 36, 2 * 8 * 128),
+    "qwen2.5-7b": (7.61, 28, 0, 2 * 4 * 128),
+    "qwen2.5-14b": (14.7, 48, 0, 2 * 8 * 128),
+    "qwen2.5-32b": (32.5, 64, 0, 2 * 8 * 128),
+    "qwen2.5-72b": (72.7, 80, 0, 2 * 8 * 128),
+    "qwen3-4b": (4.0, 36, 0, 2 * 8 * 128),
+    "qwen3-14b": (14.8, 40, 0, 2 * 8 * 128),
+    "qwen3-coder-480b-a35b": (480, 62, 0, 2 * 8 * 128),
+    "qwen3-next-80b-a3b": (80, 12, 0, 2 * 2 * 256),
+    "qwen3.5-397b-a17b": (397, 15, 0, 2 * 2 * 256),
+    "mistral-7b": (7.25, 32, 0, 2 * 8 * 128),
+    "mistral-nemo-12b": (12.2, 40, 0, 2 * 8 * 128),
+    "mistral-small-24b": (23.6, 40, 0, 2 * 8 * 128),
+    "mistral-large-123b": (123, 88, 0, 2 * 8 * 128),
+    "mixtral-8x22b": (141, 56, 0, 2 * 8 * 128),
+    "gemma-2-9b": (9.24, 21, 21, 2 * 8 * 256),
+    "gemma-2-27b": (27.2, 23, 23, 2 * 16 * 128),
+    "gemma-3-4b": (3.88, 5, 29, 2 * 4 * 256),
+    "gemma-3-12b": (11.8, 8, 40, 2 * 8 * 256),
+    "gemma-3-27b": (27.0, 10, 52, 2 * 16 * 128),
+    "gpt-oss-20b": (20.9, 12, 12, 2 * 8 * 64),
+    "deepseek-v2": (236, 60, 0, 512 + 64),
+    "deepseek-v2-lite": (15.7, 27, 0, 512 + 64),
+    "kimi-k2": (1030, 61, 0, 512 + 64),
+    "glm-4.5": (355, 92, 0, 2 * 8 * 128),
+    "glm-4.5-air": (106, 46, 0, 2 * 8 * 128),
+    "minimax-m2": (230, 62, 0, 2 * 8 * 128),
+    "phi-4": (14.7, 40, 0, 2 * 10 * 128),
+    "phi-3.5-mini": (3.82, 32, 0, 2 * 32 * 96),
+    "nemotron-h-56b": (56.3, 10, 0, 2 * 8 * 128),
+    "nemotron-3-nano-30b-a3b": (31.6, 6, 0, 2 * 2 * 128),
+    "falcon-40b": (41.3, 60, 0, 2 * 8 * 64),
+    "yi-34b": (34.4, 60, 0, 2 * 8 * 128),
+    "opt-66b": (65.7, 64, 0, 2 * 72 * 128),
+    "command-r-plus": (104, 64, 0, 2 * 8 * 128),
+    "dbrx": (132, 40, 0, 2 * 8 * 128),
+    "jamba-1.5-mini": (51.6, 4, 0, 2 * 8 * 128),
+    "seed-oss-36b": (36.2, 64, 0, 2 * 8 * 128),
+}
+ACTIVE = {
+    # billions active, where the maker says so to a tenth
+    "deepseek-v2": 21.4,
+    "kimi-k2": 32.9,
+    "minimax-m2": 11.0,
+    "mixtral-8x22b": 39.2,
+    "qwen3-coder-480b-a35b": 35.5,
+    "nemotron-3-nano-30b-a3b": 3.6,
+    "jamba-1.5-mini": 12.1,
+    "dbrx": 36.5,
+    "llama-4-maverick": 17.2,
+}
 
 
 def test_every_catalogue_model_is_checked() -> None:
-    assert set(model_names()) == set(PUBLISHED)
+    assert set(model_names()) == set(PUBLISHED) | set(CARDS)
+
+
+@pytest.mark.parametrize("name", sorted(CARDS))
+def test_counts_are_those_of_the_model_card(name: str) -> None:
+    spec = model(name)
+    total, lasting, windowed, values = CARDS[name]
+    assert parameters(spec) / 1e9 == pytest.approx(total, rel=0.01)
+    assert kv_bytes_per_token(spec) == 2 * (lasting + windowed) * values
+    assert lasting_kv_bytes_per_token(spec) == 2 * lasting * values
+    assert spec.source
+    if name in ACTIVE:
+        assert active_parameters(spec) / 1e9 == pytest.approx(ACTIVE[name], abs=0.06)
+
+
+def test_states_of_hybrid_models() -> None:
+    """Layers x (heads x head size x key size + 3 tokens of values and both key groups), 16 bit."""
+    qwen = 36 * 2 * (32 * 128 * 128 + 3 * (32 * 128 + 2 * 16 * 128))
+    assert state_bytes_per_sequence(model("qwen3-next-80b-a3b")) == qwen
+    nano = 23 * 2 * (64 * 64 * 128 + 3 * (64 * 64 + 2 * 8 * 128))
+    assert state_bytes_per_sequence(model("nemotron-3-nano-30b-a3b")) == nano
+    jamba = 28 * 2 * (8192 * 16 + 3 * 8192)
+    assert state_bytes_per_sequence(model("jamba-1.5-mini")) == jamba
+    assert state_bytes_per_sequence(model("llama-3-8b")) == 0
+
+
+def test_equal_layers_of_an_entry_share_one_object() -> None:
+    for name, kinds in (("nemotron-h-56b", 3), ("gemma-3-27b", 2), ("llama-4-maverick", 3)):
+        assert len({id(layer) for layer in model(name).layers}) == kinds
 
 
 @pytest.mark.parametrize(("name", "published"), PUBLISHED.items())
