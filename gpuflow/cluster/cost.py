@@ -30,7 +30,9 @@ from gpuflow.cluster.parameters import (
 from gpuflow.cluster.pass_shape import Joined as Joined
 from gpuflow.cluster.pass_shape import PassShape as PassShape
 from gpuflow.cluster.pass_shape import decode_shape as decode_shape
+from gpuflow.cluster.pass_shape import group_sequences as group_sequences
 from gpuflow.cluster.pass_shape import prefill_shape as prefill_shape
+from gpuflow.cluster.pass_shape import prompt_chunks as prompt_chunks
 from gpuflow.cluster.pass_shape import seen_tokens as seen_tokens
 from gpuflow.cluster.recurrent import recurrent_flop, state_bytes
 from gpuflow.scenario.model_spec import (

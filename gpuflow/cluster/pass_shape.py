@@ -5,6 +5,7 @@ Numbers for one scenario, numpy arrays for many at once.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpuflow.cluster.elementwise import greater, lesser
@@ -49,13 +50,31 @@ class PassShape:
         return self.sequences if self.joined is None else self.sequences + self.joined.sequences
 
 
-def prefill_shape(scenario: Scenario) -> PassShape:
-    """The pass over the whole prompt."""
+def group_sequences(scenario: Scenario) -> float:
+    """Sequences that go through the stages together: the batch, or one micro-batch of it."""
     w = scenario.workload
+    return w.batch if w.micro_batches == 1 else w.batch / w.micro_batches
+
+
+def prompt_chunks(scenario: Scenario) -> int:
+    """Prefill passes that the prompts of a group are cut into."""
+    w = scenario.workload
+    if w.chunk_tokens is None:
+        return 1
+    return math.ceil(group_sequences(scenario) * w.prompt_tokens / w.chunk_tokens)
+
+
+def prefill_shape(scenario: Scenario) -> PassShape:
+    """The pass over the prompts of a group, or over their mean chunk.
+
+    A chunk's tokens see half the prompt on average, as the whole prompt's do.
+    """
+    w, chunks = scenario.workload, prompt_chunks(scenario)
+    tokens = group_sequences(scenario) * w.prompt_tokens
     return PassShape(
         phase="prefill",
-        sequences=w.batch,
-        tokens=w.batch * w.prompt_tokens,
+        sequences=group_sequences(scenario),
+        tokens=tokens if chunks == 1 else tokens / chunks,
         context=float(w.prompt_tokens),
     )
 
@@ -72,7 +91,8 @@ def decode_shape(scenario: Scenario, position: float | None = None) -> PassShape
     last = max(w.output_tokens, 2)
     at = (2 + last) / 2 if position is None else position
     context = w.context_tokens if w.context_tokens is not None else w.prompt_tokens + at - 1
-    return PassShape(phase="decode", sequences=w.batch, tokens=w.batch, context=float(context))
+    group = group_sequences(scenario)
+    return PassShape(phase="decode", sequences=group, tokens=group, context=float(context))
 
 
 def seen_tokens(attention: AttentionSpec, shape: PassShape, growth: float = 0.0) -> float:

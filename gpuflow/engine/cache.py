@@ -13,8 +13,8 @@ class CacheFill:
     """KV bytes of one GPU of each stage over time.
 
     In prefill a layer's cache grows from nothing to the prompt's length, in the lap by one token a
-    sequence; the folded laps add theirs evenly. With a fixed context the decode phase starts with
-    the cache that context implies.
+    sequence; folded passes, groups and laps add theirs evenly. With a fixed context the decode
+    phase starts with the cache that context implies.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -74,21 +74,33 @@ class CacheFill:
     def _grown(self, span: Span, stage: int, before: int) -> float:
         workload = self.timeline.scenario.workload
         if span.kind == "fold":
-            end = workload.prompt_tokens + self.timeline.laps
-            if workload.context_tokens is not None:
-                return 0.0
-            return self._whole(stage, end) - self._whole(stage, before + 1)
+            return self._folded(span, stage, before)
         if span.part != "attention" or span.stage != stage:
             return 0.0
         index = stage_layers(self.timeline.scenario, stage)[span.layer - 1]
         layer = self.timeline.scenario.model.layers[index]
         if span.phase == "prefill":
             held = self.cost.layer_kv_bytes(layer, workload.prompt_tokens)
-        else:
-            held = self.cost.layer_kv_bytes(layer, before + 1) - self.cost.layer_kv_bytes(
-                layer, before
-            )
-        return workload.batch * held
+            return workload.batch * held / self._passes
+        held = self.cost.layer_kv_bytes(layer, before + 1) - self.cost.layer_kv_bytes(layer, before)
+        return workload.batch * held / workload.micro_batches
+
+    @property
+    def _passes(self) -> int:
+        pipelining = self.timeline.pipelining
+        return pipelining.prefill_passes if pipelining is not None else 1
+
+    def _folded(self, span: Span, stage: int, before: int) -> float:
+        workload = self.timeline.scenario.workload
+        if span.fold == "passes":
+            return self._whole(stage, workload.prompt_tokens) * (1 - 1 / self._passes)
+        lap = self._whole(stage, before + 1) - self._whole(stage, before)
+        if span.fold == "groups":
+            return lap * (1 - 1 / workload.micro_batches)
+        if workload.context_tokens is not None:
+            return 0.0
+        end = workload.prompt_tokens + self.timeline.laps
+        return self._whole(stage, end) - self._whole(stage, before + 1)
 
 
 def _add(

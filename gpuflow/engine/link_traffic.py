@@ -39,7 +39,8 @@ class _Message:
 def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:
     """Charge every message's schedule to the links of the scenario's fabric.
 
-    Equal messages are charged once and counted. Links that carry nothing are left out.
+    Equal messages are charged once and counted; those of the chunks and micro-batches that are not
+    shown count too. Links that carry nothing are left out.
     """
     messages = Counter(
         _Message(
@@ -58,14 +59,21 @@ def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:
         "prefill": np.zeros(fabric.n_links),
         "decode": np.zeros(fabric.n_links),
     }
+    passes = {"prefill": 1, "decode": timeline.scenario.workload.micro_batches}
+    if timeline.pipelining is not None:
+        passes["prefill"] = timeline.pipelining.prefill_passes
     for message, times in messages.items():
-        totals[message.phase] += times * link_bytes(
-            message.collective,
-            message.algorithm,
-            fabric,
-            message.groups,
-            message.size_bytes,
-            message.root,
+        totals[message.phase] += (
+            passes[message.phase]
+            * times
+            * link_bytes(
+                message.collective,
+                message.algorithm,
+                fabric,
+                message.groups,
+                message.size_bytes,
+                message.root,
+            )
         )
     return tuple(
         LinkBytes(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpuflow.cluster.cost import CostModel, decode_shape
+from gpuflow.cluster.cost import ACTIVATION_BYTES, CostModel, decode_shape
 from gpuflow.cluster.mesh import mesh_of
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.link_traffic import LinkBytes, link_traffic
 from gpuflow.engine.timeline import Span, StepTime, Timeline, TimeSource
 from gpuflow.scenario.model_spec import Assumption
-from gpuflow.scenario.spec import Phase, TrafficClass
+from gpuflow.scenario.spec import Phase, Scenario, TrafficClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +116,14 @@ def lap_seconds(timeline: Timeline, position: int) -> float:
     for layer in scenario.model.layers:
         difference += cost.attention(layer, shape).time_s
         difference -= mean_cost.attention(layer, mean_shape).time_s
-    return timeline.tpot_s + difference
+    # other groups in flight make the lap longer than the way of one
+    turns = timeline.tpot_s / timeline.pass_s("decode")
+    return timeline.tpot_s + turns * difference
 
 
 def communication_share(timeline: Timeline, phase: Phase, traffic_class: TrafficClass) -> float:
-    """Part of TTFT or TPOT that a traffic class takes."""
-    whole = timeline.ttft_s if phase == "prefill" else timeline.tpot_s
+    """Part of a pass that a traffic class takes; of TTFT or TPOT where nothing is folded."""
+    whole = timeline.pass_s(phase)
     spent = sum(
         s.duration_s
         for s in timeline.spans
@@ -148,7 +150,7 @@ def traffic(timeline: Timeline) -> tuple[Traffic, ...]:
     rows: list[Traffic] = []
     for spans in kinds.values():
         first = spans[0]
-        whole = timeline.ttft_s if first.phase == "prefill" else timeline.tpot_s
+        whole = timeline.pass_s(first.phase)
         seconds = sum(s.duration_s for s in spans)
         if first.traffic_class is None:
             continue
@@ -203,7 +205,7 @@ def _assumptions(timeline: Timeline) -> tuple[Assumption, ...]:
     name = "bf16" if scenario.precision == "fp16" else scenario.precision
     made = [
         Assumption(key="profile", value=scenario.profile.name, reason="profile"),
-        Assumption(key="kv_precision", value="bf16", reason="kv_precision"),
+        _cache_assumption(scenario),
     ]
     if name not in peaks:
         made.append(Assumption(key="precision", value=name, reason="weight_only"))
@@ -215,15 +217,26 @@ def _assumptions(timeline: Timeline) -> tuple[Assumption, ...]:
     return tuple(made)
 
 
+def _cache_assumption(scenario: Scenario) -> Assumption:
+    """How wide the cache's values are."""
+    bits = round(8 * CostModel(scenario).cache_bytes)
+    if bits < 8 * ACTIVATION_BYTES:
+        return Assumption(key="kv_precision", value=str(bits), reason="kv_precision_narrow")
+    return Assumption(key="kv_precision", value="bf16", reason="kv_precision")
+
+
 def not_modelled(timeline: Timeline) -> tuple[str, ...]:
     """Codes of what the figures leave out, most important first."""
     profile = timeline.scenario.profile
-    codes = ["queueing", "overlap", "sampling"]
+    workload = timeline.scenario.workload
+    codes = ["queueing", "sampling"]
+    if not workload.overlap:
+        codes.insert(1, "overlap")
     if not profile.host_s_per_step:
         codes.insert(0, "host_time")
     if not profile.elementwise:
         codes.append("elementwise")
-    if timeline.scenario.parallel.pp > 1:
+    if timeline.scenario.parallel.pp > 1 and workload.micro_batches == 1:
         codes.append("micro_batches")
     if timeline.scenario.model.has_experts:
         codes.append("expert_imbalance")

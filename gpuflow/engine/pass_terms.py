@@ -11,10 +11,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from gpuflow.cluster.cost import CostModel, PassShape
+from gpuflow.cluster.elementwise import amount
 from gpuflow.cluster.mesh import Groups, Mesh, mesh_of
 from gpuflow.cluster.parameters import stage_layers
 from gpuflow.engine.collective_time import collective_time, hop_time, message_size
+from gpuflow.engine.overlap import LEAST_TOKENS, exposed_share, half_of
 from gpuflow.engine.plan import Planner, Task
 from gpuflow.scenario.model_spec import LayerSpec
 from gpuflow.scenario.spec import (
@@ -44,6 +48,7 @@ class Term:
     payload: Payload | None
     traffic_class: TrafficClass | None
     groups: Groups
+    is_of_layer: bool
 
     @property
     def time_kind(self) -> TimeKind:
@@ -56,7 +61,7 @@ class PassTerms:
 
     def __init__(self, scenario: Scenario) -> None:
         at_least_two = max(scenario.workload.output_tokens, 2)
-        planned = scenario.with_workload(output_tokens=at_least_two)
+        planned = scenario.with_workload(output_tokens=at_least_two, overlap=False)
         self.terms: dict[Phase, tuple[Term, ...]] = _summed(planned, Planner(planned).tasks())
         self._bind(scenario)
 
@@ -83,13 +88,38 @@ class PassTerms:
             phase: Whose tasks: a decode pass that takes prompts along counts as decode.
             shape: Its tokens.
         """
+        times = [term.count * self._term_seconds(term, shape) for term in self.terms[phase]]
+        if self.scenario.workload.overlap:
+            times = self._overlapped(phase, shape, times)
         found: dict[TimeKind, float] = {"compute": 0.0}
         if self.terms[phase]:
             found["host"] = self.scenario.profile.host_s_per_step
-        for term in self.terms[phase]:
-            one = self._term_seconds(term, shape)
-            found[term.time_kind] = found.get(term.time_kind, 0.0) + term.count * one
+        for term, seconds in zip(self.terms[phase], times, strict=True):
+            found[term.time_kind] = found.get(term.time_kind, 0.0) + seconds
         return found
+
+    def _overlapped(self, phase: Phase, shape: PassShape, plain: list[float]) -> list[float]:
+        """The terms' times where the pass runs in two halves; one token has none."""
+        half, terms = half_of(shape), self.terms[phase]
+        halves = [
+            2 * term.count * self._term_seconds(term, half) if term.is_of_layer else one
+            for term, one in zip(terms, plain, strict=True)
+        ]
+        compute, messages = (
+            sum(s for t, s in zip(terms, halves, strict=True) if t.is_of_layer and t.kind == kind)
+            for kind in ("compute", "collective")
+        )
+        share = exposed_share(compute, messages, len(self.scenario.model.layers))
+        hidden = [
+            share * one if term.is_of_layer and term.kind == "collective" else one
+            for term, one in zip(terms, halves, strict=True)
+        ]
+        has_halves = np.asarray(shape.tokens) >= LEAST_TOKENS
+        if has_halves.ndim == 0:
+            return hidden if has_halves else plain
+        return [
+            amount(np.where(has_halves, two, one)) for two, one in zip(hidden, plain, strict=True)
+        ]
 
     def _term_seconds(self, term: Term, shape: PassShape) -> float:
         if term.kind == "compute":
@@ -113,7 +143,7 @@ def _summed(scenario: Scenario, tasks: tuple[Task, ...]) -> dict[Phase, tuple[Te
         phase, layer = scenario.steps[task.step].phase, _layer(scenario, task)
         crosses = mesh.crosses_nodes(task.groups)
         what = (task.kind, task.part, task.collective, task.payload, len(task.groups[0]), crosses)
-        place: tuple[object, ...] = (phase, *what)
+        place: tuple[object, ...] = (phase, *what, task.layer > 0)
         if task.part in {"attention", "mlp"}:
             place = (*place, id(layer))
         counts[place] += 1
@@ -133,6 +163,7 @@ def _summed(scenario: Scenario, tasks: tuple[Task, ...]) -> dict[Phase, tuple[Te
                 payload=task.payload,
                 traffic_class=task.traffic_class,
                 groups=task.groups,
+                is_of_layer=task.layer > 0,
             )
         )
     return {phase: tuple(found) for phase, found in terms.items()}

@@ -22,6 +22,7 @@ from gpuflow.engine.collective_time import (
     message_size,
     traffic_class,
 )
+from gpuflow.engine.overlap import LEAST_TOKENS, exposed_share, half_of
 from gpuflow.engine.timeline import TimeSource
 from gpuflow.scenario.model_spec import LayerSpec
 from gpuflow.scenario.spec import (
@@ -33,6 +34,7 @@ from gpuflow.scenario.spec import (
     LayersOp,
     Operation,
     Payload,
+    Phase,
     Scenario,
     SendOp,
     StagesOp,
@@ -96,16 +98,44 @@ class Planner:
         for index, step in enumerate(self.scenario.steps):
             if step.phase == "decode" and self.scenario.workload.output_tokens < 2:
                 continue
-            shape = (prefill_shape if step.phase == "prefill" else decode_shape)(self.scenario)
-            place = _Place(index, shape)
+            place = _Place(index, self._shapes()[step.phase])
             if self._starts_pass(index):
                 drafts.extend(self._host_time(place))
             for operation in step.operations:
                 drafts.extend(self._resolve(operation, place))
+        if self.scenario.workload.overlap:
+            drafts = self._overlapped(drafts)
         return tuple(
             replace(task, after=(position - 1,) if position else ())
             for position, task in enumerate(drafts)
         )
+
+    def _overlapped(self, drafts: list[Task]) -> list[Task]:
+        """Messages of layers as long as they show beside the computing of the other half."""
+        shares: dict[Phase, float] = {}
+        for phase, shape in self._shapes().items():
+            mine = [t for t in drafts if t.layer and self._phase(t) == phase]
+            if self._halved(shape):
+                compute_s = sum(t.duration_s for t in mine if t.kind == "compute")
+                messages_s = sum(t.duration_s for t in mine if t.kind == "collective")
+                layers = {(t.stage, t.layer) for t in mine}
+                shares[phase] = exposed_share(compute_s, messages_s, len(layers))
+        return [
+            replace(t, duration_s=shares.get(self._phase(t), 1.0) * t.duration_s)
+            if t.layer and t.kind == "collective"
+            else t
+            for t in drafts
+        ]
+
+    def _phase(self, task: Task) -> Phase:
+        return self.scenario.steps[task.step].phase
+
+    def _shapes(self) -> dict[Phase, PassShape]:
+        return {"prefill": prefill_shape(self.scenario), "decode": decode_shape(self.scenario)}
+
+    def _halved(self, shape: PassShape) -> bool:
+        """Whether a pass runs as two halves, one computing while the other sends."""
+        return self.scenario.workload.overlap and shape.tokens >= LEAST_TOKENS
 
     def _starts_pass(self, index: int) -> bool:
         steps = self.scenario.steps
@@ -166,7 +196,10 @@ class Planner:
         seconds = self._seconds.get(key)
         if seconds is None:
             spec = place.spec or self.scenario.model.layers[0]
-            seconds = float(self.cost.part(operation.part, spec, place.shape).time_s)
+            shape, times = place.shape, 1
+            if place.layer and self._halved(shape):
+                shape, times = half_of(shape), 2
+            seconds = times * float(self.cost.part(operation.part, spec, shape).time_s)
             self._seconds[key] = seconds
         return Task(
             step=place.step,
@@ -193,6 +226,9 @@ class Planner:
             return
         size = message_size(self.scenario, operation.payload, place.shape, n)
         timed = self._timed(operation.collective, groups, size)
+        if place.layer and self._halved(place.shape):
+            half = self._timed(operation.collective, groups, size / 2)
+            timed = MessageTime(2 * half.time_s, half.source)
         within_stage = operation.group in {"tp", "dp", "ep"}
         yield Task(
             step=place.step,

@@ -2,56 +2,67 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from gpuflow.engine.pipelining import pipelining_of
 from gpuflow.engine.plan import Planner, Task
-from gpuflow.engine.timeline import Span, StepTime, Timeline
-from gpuflow.scenario.spec import Scenario
+from gpuflow.engine.timeline import FoldKind, Span, StepTime, Timeline
+from gpuflow.scenario.spec import Phase, Scenario
 
 
 def simulate(scenario: Scenario) -> Timeline:
     """Play one prefill pass and one decode lap to the end.
 
-    The lap shown is the mean one; TPOT is its length. The other laps are one folded span at the
-    end of the last decode step.
+    The lap shown is the mean one; TPOT is its length. Other chunks and micro-batches are one folded
+    span at the end of prefill and of the lap, the other laps one at the end of the answer.
     """
-    planner = Planner(scenario)
-    tasks = planner.tasks()
-    spans = _spans(scenario, tasks)
-    steps = _steps(scenario, spans)
-    prefill_ends = [s.end_s for s in steps if s.phase == "prefill"]
-    ttft_s = max(prefill_ends, default=0.0)
+    tasks = Planner(scenario).tasks()
+    pipelining = pipelining_of(scenario, tasks)
+    tape = _Tape(scenario)
     laps = max(scenario.workload.output_tokens - 1, 0)
-    lap_s = max((s.end_s for s in spans), default=ttft_s) - ttft_s
-    if laps == 0:
-        lap_s = 0.0
-    if laps > 1:
-        spans = (*spans, _fold(scenario, spans, laps - 1, lap_s))
+    phases: tuple[Phase, Phase] = ("prefill", "decode")
+    for phase in phases:
+        for task in tasks:
+            if scenario.steps[task.step].phase == phase:
+                tape.add(task)
+        if phase == "prefill":
+            if pipelining is not None:
+                tape.fold("passes", pipelining.prefill_rest_s, pipelining.prefill_passes - 1)
+            ttft_s = tape.clock_s
+        elif pipelining is not None:
+            tape.fold("groups", pipelining.lap_wait_s, pipelining.micro_batches - 1)
+    lap_s = tape.clock_s - ttft_s if laps else 0.0
+    tape.fold("laps", (laps - 1) * lap_s, laps - 1)
+    spans = tuple(tape.spans)
     return Timeline(
         scenario=scenario,
         spans=spans,
-        steps=_with_fold(steps, spans),
+        steps=_steps(scenario, spans),
         ttft_s=ttft_s,
         tpot_s=lap_s,
         laps=laps,
         end_s=ttft_s + laps * lap_s,
+        pipelining=pipelining,
     )
 
 
-def _spans(scenario: Scenario, tasks: tuple[Task, ...]) -> tuple[Span, ...]:
-    ends: list[float] = []
-    spans: list[Span] = []
-    for index, task in enumerate(tasks):
-        start = max((ends[i] for i in task.after), default=0.0)
-        ends.append(start + task.duration_s)
-        spans.append(
+class _Tape:
+    """Spans one after the other, as the tasks of a single pass in flight run."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.spans: list[Span] = []
+        self.clock_s = 0.0
+
+    def add(self, task: Task) -> None:
+        """The span of a task."""
+        start, self.clock_s = self.clock_s, self.clock_s + task.duration_s
+        self.spans.append(
             Span(
-                index=index,
+                index=len(self.spans),
                 step=task.step,
-                phase=scenario.steps[task.step].phase,
+                phase=self.scenario.steps[task.step].phase,
                 kind=task.kind,
                 start_s=start,
-                end_s=ends[-1],
+                end_s=self.clock_s,
                 stage=task.stage,
                 layer=task.layer,
                 layers=task.layers,
@@ -68,37 +79,46 @@ def _spans(scenario: Scenario, tasks: tuple[Task, ...]) -> tuple[Span, ...]:
                 host_action=task.host_action,
             )
         )
-    return tuple(spans)
 
-
-def _fold(scenario: Scenario, spans: tuple[Span, ...], laps: int, lap_s: float) -> Span:
-    start = spans[-1].end_s
-    return Span(
-        index=len(spans),
-        step=len(scenario.steps) - 1,
-        phase="decode",
-        kind="fold",
-        start_s=start,
-        end_s=start + laps * lap_s,
-        stage=None,
-        layer=0,
-        layers=0,
-        repeats=laps,
-    )
+    def fold(self, kind: FoldKind, duration_s: float, repeats: int) -> None:
+        """A folded span in the step of the last task; nothing where there is nothing to fold."""
+        if duration_s <= 0 or repeats < 1 or not self.spans:
+            return
+        start, self.clock_s = self.clock_s, self.clock_s + duration_s
+        last = self.spans[-1]
+        self.spans.append(
+            Span(
+                index=len(self.spans),
+                step=last.step,
+                phase=last.phase,
+                kind="fold",
+                start_s=start,
+                end_s=self.clock_s,
+                stage=None,
+                layer=0,
+                layers=0,
+                repeats=repeats,
+                fold=kind,
+            )
+        )
 
 
 def _steps(scenario: Scenario, spans: tuple[Span, ...]) -> tuple[StepTime, ...]:
+    """The steps' times; a step owns the folds at its end without counting their time."""
     steps: list[StepTime] = []
     clock, first = 0.0, 0
     for index, step in enumerate(scenario.steps):
-        last = first
+        last, end = first, clock
         seconds = {"compute": 0.0, "host": 0.0, "communication": 0.0}
+        after = clock
         while last < len(spans) and spans[last].step == index:
             span = spans[last]
-            kind = span.kind if span.kind in seconds else "communication"
-            seconds[kind] += span.duration_s
+            after = span.end_s
+            if span.kind != "fold":
+                kind = span.kind if span.kind in seconds else "communication"
+                seconds[kind] += span.duration_s
+                end = span.end_s
             last += 1
-        end = spans[last - 1].end_s if last > first else clock
         steps.append(
             StepTime(
                 index=index,
@@ -113,13 +133,5 @@ def _steps(scenario: Scenario, spans: tuple[Span, ...]) -> tuple[StepTime, ...]:
                 last_span=last,
             )
         )
-        clock, first = end, last
+        clock, first = after, last
     return tuple(steps)
-
-
-def _with_fold(steps: tuple[StepTime, ...], spans: tuple[Span, ...]) -> tuple[StepTime, ...]:
-    """Let the last step own the folded span without counting its time."""
-    last = steps[-1]
-    if not spans or spans[-1].kind != "fold":
-        return steps
-    return (*steps[:-1], replace(last, last_span=last.last_span + 1))

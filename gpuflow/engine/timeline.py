@@ -12,6 +12,9 @@ from gpuflow.scenario.spec import Collective, ComputePart, Payload, Phase, Scena
 
 TimeSource = Literal["assumed", "simulated", "calibrated", "extrapolated", "measured"]
 SpanKind = Literal["compute", "collective", "send", "host", "fold"]
+FoldKind = Literal["passes", "groups", "laps"]
+"""passes: the other chunks and micro-batches of prefill; groups: the other micro-batches of a lap;
+laps: the other laps of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,9 @@ class Span:
     time_source: TimeSource = "assumed"
     host_action: str = ""
     repeats: int = 1
-    """For a fold: the laps it stands for."""
+    """For a fold: the laps, passes or groups it stands for."""
+    fold: FoldKind | None = None
+    """What a fold stands for."""
 
     @property
     def duration_s(self) -> float:
@@ -83,6 +88,22 @@ class StepTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pipelining:
+    """What happens beside the pass that is shown."""
+
+    prefill_passes: int
+    """Chunks times micro-batches."""
+    micro_batches: int
+    prefill_rest_s: float
+    """From the end of the pass shown to the first token of the last sequence."""
+    lap_wait_s: float
+    """What a group waits for the others before its next lap."""
+    prefill_bubble_share: float
+    """Part of the stages' time in which they have nothing to do; 0 with one stage."""
+    decode_bubble_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """All spans in order of (start, index), and the steps they belong to."""
 
@@ -90,9 +111,17 @@ class Timeline:
     spans: tuple[Span, ...]
     steps: tuple[StepTime, ...]
     ttft_s: float
+    """Until the last sequence of the batch has its first token."""
     tpot_s: float
-    """Mean over the output; one lap as shown."""
+    """Mean over the output; one lap as shown, the other groups' turns included."""
     laps: int
     """Decode laps of the whole answer: output tokens less one."""
     end_s: float
     """TTFT and all laps."""
+    pipelining: Pipelining | None = None
+    """None where the batch goes through in one pass."""
+
+    def pass_s(self, phase: Phase) -> float:
+        """One pass as shown, without what is folded."""
+        spans = [span for span in self.spans if span.phase == phase and span.kind != "fold"]
+        return spans[-1].end_s - spans[0].start_s if spans else 0.0

@@ -205,6 +205,12 @@ class WorkloadSpec:
     output_tokens: int
     context_tokens: int | None = None
     """Context every decoded token attends to; None: it grows from the prompt's length."""
+    chunk_tokens: int | None = None
+    """Prompt tokens of one prefill pass at most; None: all of the batch's prompts in one pass."""
+    micro_batches: int = 1
+    """Groups the batch is cut into, which follow one another through the pipeline's stages."""
+    overlap: bool = False
+    """Whether the messages of one half of a pass run beside the computing of its other half."""
 
 
 # ---------------------------------------------------------------- steps
