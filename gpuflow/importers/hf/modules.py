@@ -7,9 +7,9 @@ Checkpoints name the same matrix differently (`self_attn.q_proj`, `self_attn.qkv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from typing import Literal
 
 from gpuflow.scenario.model_spec import AttentionSpec, LayerSpec, MlpSpec
@@ -34,7 +34,7 @@ _GATE = ("gate_proj", "gate_up_proj", "w1", "dense_h_to_4h", "linear_fc1", "c_fc
 _UP = ("up_proj", "gate_up_proj", "w3", "dense_h_to_4h", "linear_fc1", "fc1", "c_fc")
 _DOWN = ("down_proj", "w2", "dense_4h_to_h", "linear_fc2", "fc2", "c_proj")
 _OTHER_TOWERS = ("vis", "audio", "talker", "image", "projector", "mtp", "draft")
-_LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)(?:\.|$)")
+_LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d{1,6})(?:\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,61 +113,82 @@ def _below(containers: Iterable[str], names: Iterable[str]) -> Iterator[str]:
 
 
 class Patterns:
-    """Names, wildcards and expressions of modules, sorted by the layer they are about."""
+    """Names, wildcards and expressions of modules, sorted by the layer they are about.
+
+    A pattern that names a block holds for all that is in it.
+    """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        self._of_layer: dict[int, list[str]] = {}
-        self._everywhere: list[str] = []
-        for pattern in patterns:
-            if not pattern.startswith("re:") and "*" not in pattern:
-                head = pattern.split("layers.")[0]
-                found = _LAYER.search(pattern)
-                if any(word in head for word in _OTHER_TOWERS):
-                    continue
-                if found:
-                    self._of_layer.setdefault(int(found[1]), []).append(pattern)
-                    continue
-            self._everywhere.append(pattern)
-        self._plain = [p for p in self._everywhere if "*" not in p and not p.startswith("re:")]
+        self._names: dict[int, set[str]] = {}
+        """Names that begin at a layer's number, by that number: `0.self_attn`."""
+        self._wildcards: dict[int, list[str]] = {}
+        self._general: set[str] = set()
+        """Names without a layer, such as `lm_head` or `gate`."""
         self.unreadable: list[str] = []
         """Expressions that are none, or could take for ever."""
-        self._union = self._joined()
+        sources = [source for pattern in patterns for source in self._sorted_in(pattern)]
+        self.unreadable += sources[_MOST_SOURCES:]
+        self._is_numbered = any(_DIGITS.search(source) for source in sources)
+        self._union = _joined(sources[:_MOST_SOURCES])
 
-    def _joined(self) -> re.Pattern[str] | None:
-        """Wildcards and expressions as one; a wildcard that names a block holds for all in it."""
-        sources: list[str] = []
-        for pattern in self._everywhere:
-            if pattern.startswith("re:"):
-                expression = _collapsed(pattern[3:])
-                if _is_readable(expression):
-                    sources.append(expression)
-                else:
-                    self.unreadable.append(pattern)
-            elif "*" in pattern:
-                sources += [translate(pattern), translate(f"{pattern}.*")]
-        return re.compile("|".join(f"(?:{source})" for source in sources)) if sources else None
+    def _sorted_in(self, pattern: str) -> Iterator[str]:
+        """Puts a pattern where it belongs; those for any layer come back as expressions."""
+        if pattern.startswith("re:"):
+            expression = re.sub(r"(?:\.\*)+", ".*", pattern[3:])
+            if _is_readable(expression):
+                yield expression
+            else:
+                self.unreadable.append(pattern)
+            return
+        found = _LAYER.search(pattern)
+        head = pattern[: found.start(1)] if found else pattern
+        if found and any(word in head for word in _OTHER_TOWERS):
+            return
+        if found and "*" not in head:
+            number, below = int(found[1]), pattern[found.start(1) :]
+            if "*" in below:
+                self._wildcards.setdefault(number, []).append(below)
+            else:
+                self._names.setdefault(number, set()).add(below)
+        elif "*" in pattern:
+            yield translate(pattern)
+            yield translate(f"{pattern}.*")
+        else:
+            self._general.add(pattern)
 
     def layers(self) -> set[int]:
         """Numbers of the layers that patterns name one by one."""
-        return set(self._of_layer)
+        return self._names.keys() | self._wildcards.keys()
 
     def depends_on_number(self) -> bool:
         """Whether a pattern that is not about one layer may still hold for some layers only."""
-        return any(_DIGITS.search(pattern) for pattern in self._everywhere)
+        return self._is_numbered
 
     def match(self, module: Module, layer: int) -> bool:
         """Whether any pattern holds for a module of a layer, counted from 0."""
-        exact = [_from_stack(p) for p in self._of_layer.get(layer, ())]
+        names, wildcards = self._names.get(layer, set()), self._wildcards.get(layer, [])
         for name in module.names:
-            below = f"{layer}.{name}."
-            # A pattern holds for all that is below what it names.
-            if any(below.startswith(f"{p}.") for p in exact):
+            below = f"{layer}.{name}"
+            parts = below.split(".")
+            if any(".".join(parts[:end]) in names for end in range(1, len(parts) + 1)):
                 return True
-            dotted = f".layers.{layer}.{name}."
-            if any(f".{p}." in dotted for p in self._plain):
+            if any(path in self._general for path in _inner_paths(["layers", *parts])):
+                return True
+            if any(fnmatchcase(below, w) or fnmatchcase(below, f"{w}.*") for w in wildcards):
                 return True
         union = self._union
         return union is not None and any(union.match(full) for full in _full_names(module, layer))
+
+
+def _inner_paths(parts: Sequence[str]) -> Iterator[str]:
+    """Every run of neighbouring parts: a name without a layer may be any of them."""
+    for start in range(len(parts)):
+        for end in range(start + 1, len(parts) + 1):
+            yield ".".join(parts[start:end])
+
+
+def _joined(sources: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(f"(?:{source})" for source in sources)) if sources else None
 
 
 def _full_names(module: Module, layer: int) -> Iterator[str]:
@@ -175,16 +196,6 @@ def _full_names(module: Module, layer: int) -> Iterator[str]:
         for stack in _STACKS[:1] if prefix != "transformer." else _STACKS[1:]:
             for name in module.names:
                 yield f"{prefix}{stack}.{layer}.{name}"
-
-
-def _from_stack(pattern: str) -> str:
-    """A pattern from its layer's number on: `0.self_attn`."""
-    found = _LAYER.search(pattern)
-    return pattern[found.start(1) :] if found else pattern
-
-
-def _collapsed(expression: str) -> str:
-    return re.sub(r"(?:\.\*)+", ".*", expression)
 
 
 def _is_readable(expression: str) -> bool:
@@ -202,4 +213,5 @@ def _is_readable(expression: str) -> bool:
 
 
 _MOST_REPEATS = 6
+_MOST_SOURCES = 400
 _DIGITS = re.compile(r"\d|\[|\(")

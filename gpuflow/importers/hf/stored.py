@@ -54,9 +54,9 @@ def with_stored(model: ModelSpec, quantisation: Quantisation, config: Config) ->
         made.setdefault((layer, stored), replace(layer, stored=stored))
         layers.append(made[layer, stored])
     config.assume("quantization_config", quantisation.method, "quantised_read")
-    is_experts_only = all(
-        layer.stored.attention == WIDE_BITS / 8 for layer in layers if layer.stored
-    )
+    wide = WIDE_BITS / 8
+    kept = [(s.attention, s.dense) for layer in layers if (s := layer.stored) is not None]
+    is_experts_only = all(pair == (wide, wide) for pair in kept)
     return replace(
         model,
         layers=tuple(layers),
