@@ -151,6 +151,9 @@ class Request:
     prompt: Annotated[int | None, _number("--prompt", "--isl")] = None
     output: Annotated[int | None, _number("--output", "--osl")] = None
     context: Annotated[int | None, _number("--context")] = None
+    chunk: Annotated[int | None, _number("--chunk")] = None
+    micro_batches: Annotated[int | None, _number("--micro-batches")] = None
+    overlap: Annotated[bool | None, typer.Option("--overlap/--no-overlap")] = None
     precision: Annotated[str | None, typer.Option("--precision", metavar="NAME")] = None
     profile: Annotated[str | None, typer.Option("--profile", metavar="NAME")] = None
 

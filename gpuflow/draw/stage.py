@@ -114,7 +114,9 @@ def repeat_note(view: PlayView) -> str:
     """What of a step is shown slowly and what is skipped through; empty when nothing is."""
     state = view.state
     if state.span is not None and state.span.kind == "fold":
-        return view.scene.t("stage.folded", laps=state.span.repeats)
+        names = {"passes": "stage.folded_passes", "groups": "stage.folded_groups"}
+        name = names.get(state.span.fold or "", "stage.folded")
+        return view.scene.t(name, laps=state.span.repeats)
     if not state.repeat_alike:
         return ""
     return view.scene.t(

@@ -258,4 +258,24 @@ def _workload(draft: Draft) -> WorkloadSpec | None:
         prompt_tokens=prompt,
         output_tokens=output,
         context_tokens=draft.numbers.get("context"),
+        chunk_tokens=draft.numbers.get("chunk"),
+        micro_batches=_micro_batches(draft, batch),
+        overlap=bool(draft.overlap),
     )
+
+
+def _micro_batches(draft: Draft, batch: int) -> int:
+    """Groups of the batch, which are as large as one another."""
+    found = draft.numbers.get("micro_batches", 1)
+    if batch % found:
+        most = range(1, min(batch, found) + 1)
+        draft.blame(
+            "micro_batches",
+            ("micro_batches", "batch"),
+            hint="values_that_do",
+            found=found,
+            batch=batch,
+            allowed=[n for n in most if batch % n == 0][-8:],
+        )
+        return 1
+    return found

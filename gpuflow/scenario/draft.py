@@ -26,6 +26,8 @@ LIMITS = {
     "prompt": 100_000_000,
     "output": 100_000_000,
     "context": 100_000_000,
+    "chunk": 100_000_000,
+    "micro_batches": 1_000_000,
 }
 """Largest value of each whole number; the smallest is 1."""
 
@@ -56,7 +58,8 @@ PARALLEL_KEYS = ("tp", "pp", "dp", "ep")
 STAGE_KEY = "layers"
 """Of `parallel`: the layers of each stage, where stages are not alike."""
 MOST_LAYERS = 10_000
-WORKLOAD_KEYS = ("batch", "prompt", "output", "context")
+WORKLOAD_KEYS = ("batch", "prompt", "output", "context", "chunk", "micro_batches")
+OVERLAP_KEY = "overlap"
 
 TOP_REQUIRED = {
     "gpuflow": FORMAT,
@@ -87,6 +90,11 @@ class Overrides:
     prompt: int | None = None
     output: int | None = None
     context: int | None = None
+    chunk: int | None = None
+    """Prompt tokens of one prefill pass at most."""
+    micro_batches: int | None = None
+    overlap: bool | None = None
+    """Whether messages run beside computing."""
     precision: str | None = None
     profile: str | None = None
     layers: tuple[int, ...] | None = None
@@ -113,6 +121,7 @@ class Draft:
     words: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     stage_layers: tuple[int, ...] = ()
+    overlap: bool | None = None
     nic_bandwidth_bytes_per_s: float | None = None
     oversubscription: float | None = None
     pxn: bool | None = None
@@ -151,7 +160,7 @@ def read_draft(top: Fields, overrides: Overrides) -> Draft:
         _take_word(draft, top, name)
     _read_cluster(draft, top.mapping("cluster"))
     _read_parallel(draft, top.mapping("parallel"))
-    _read_numbers(draft, top.mapping("workload"), WORKLOAD_KEYS, WORKLOAD_REQUIRED)
+    _read_workload(draft, top.mapping("workload"))
     draft.steps = read_steps(top)
     _lay_over(draft, overrides)
     return draft
@@ -200,14 +209,13 @@ def _read_parallel(draft: Draft, parallel: Fields | None) -> None:
         draft.places[STAGE_KEY] = Place(parallel.path(STAGE_KEY), parallel.node.values[STAGE_KEY])
 
 
-def _read_numbers(
-    draft: Draft, inner: Fields | None, names: tuple[str, ...], required: dict[str, str]
-) -> None:
-    if inner is None:
+def _read_workload(draft: Draft, workload: Fields | None) -> None:
+    if workload is None:
         return
-    inner.known(names, required)
-    for name in names:
-        _take_number(draft, inner, name)
+    workload.known((*WORKLOAD_KEYS, OVERLAP_KEY), WORKLOAD_REQUIRED)
+    for name in WORKLOAD_KEYS:
+        _take_number(draft, workload, name)
+    draft.overlap = workload.flag(OVERLAP_KEY)
 
 
 def _take_word(draft: Draft, inner: Fields, name: str) -> None:
@@ -229,8 +237,10 @@ def _lay_over(draft: Draft, overrides: Overrides) -> None:
         value = getattr(overrides, option.name)
         if value is None:
             continue
-        draft.places[option.name] = Place(f"--{option.name}", None)
-        if isinstance(value, str):
+        draft.places[option.name] = Place(f"--{option.name.replace('_', '-')}", None)
+        if isinstance(value, bool):
+            draft.overlap = value
+        elif isinstance(value, str):
             draft.words[option.name] = value
         elif isinstance(value, tuple):
             draft.stage_layers = value

@@ -16,6 +16,7 @@ from gpuflow.scenario.draft import (
     LIMITS,
     MOST_LAYERS,
     MOST_OVERSUBSCRIPTION,
+    OVERLAP_KEY,
     STAGE_KEY,
     TOP_REQUIRED,
     WORKLOAD_REQUIRED,
@@ -64,17 +65,7 @@ def json_schema() -> Schema:
             },
             "cluster": _cluster(),
             "parallel": _parallel(),
-            "workload": _numbers(
-                "What one replica is asked.",
-                {
-                    "batch": "Sequences per data-parallel replica.",
-                    "prompt": "Tokens of each prompt.",
-                    "output": "Tokens of each answer.",
-                    "context": "Tokens that every decoded token attends to; without it the context "
-                    "grows from the prompt.",
-                },
-                WORKLOAD_REQUIRED,
-            ),
+            "workload": _workload(),
             "profile": _names(
                 "Inference engine whose constants are used.", catalog.profile_names()
             ),
@@ -138,9 +129,25 @@ def _number(name: str, description: str) -> Schema:
     }
 
 
-def _numbers(description: str, fields: dict[str, str], required: Iterable[str] = ()) -> Schema:
+def _workload() -> Schema:
+    numbers = {
+        "batch": "Sequences per data-parallel replica.",
+        "prompt": "Tokens of each prompt.",
+        "output": "Tokens of each answer.",
+        "context": "Tokens that every decoded token attends to; without it the context grows from "
+        "the prompt.",
+        "chunk": "Prompt tokens of one prefill pass at most; without it all prompts go in one.",
+        "micro_batches": "Groups the batch is cut into, which follow one another through the "
+        "stages; must divide the batch.",
+    }
+    overlap = {
+        "type": "boolean",
+        "description": "Messages of one half of a pass run beside the computing of its other half.",
+    }
     return _object(
-        description, {name: _number(name, text) for name, text in fields.items()}, required
+        "What one replica is asked.",
+        {**{name: _number(name, text) for name, text in numbers.items()}, OVERLAP_KEY: overlap},
+        WORKLOAD_REQUIRED,
     )
 
 

@@ -93,3 +93,12 @@ def test_inputs_are_broadcast_and_impossible_splits_are_nan() -> None:
     assert np.isnan(found.decode_s[2]).all()
     assert np.isnan(found.free_bytes[2]).all()
     assert np.isfinite(found.decode_s[[0, 1, 3]]).all()
+
+
+def test_a_sweep_overlaps_as_the_timeline_does() -> None:
+    scenario = scenario_of("vllm", "mixtral-8x7b", "h100-sxm", {}).with_workload(overlap=True)
+    found = Sweep(scenario).evaluate(BATCHES, 777, tp=4)
+    for i, batch in enumerate(BATCHES):
+        timeline = simulate(one(scenario, batch, 777, 4, 1))
+        assert found.prefill_s[i] == pytest.approx(timeline.ttft_s, rel=1e-9)
+        assert found.decode_s[i] == pytest.approx(timeline.tpot_s, rel=1e-9)
