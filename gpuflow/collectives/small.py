@@ -7,6 +7,7 @@ or any more).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,6 +39,10 @@ class SmallRound:
     """(from, to) peers, each pair once, local copies left out; the switch is number n_ranks."""
     adds: tuple[bool, ...]
     """For each of them: True when the receiver adds what it gets."""
+    counts: tuple[int, ...]
+    """For each of them: numbers moved."""
+    sent: tuple[tuple[int, ...], ...]
+    """For each peer the places, in the row it showed before the round, whose numbers it sends."""
     rows: tuple[SmallRow, ...]
     """All peers after the round."""
     switch_row: SmallRow | None = None
@@ -83,6 +88,24 @@ def small_elements(collective: str, algorithm: str, n_ranks: int) -> int:
     return n_ranks
 
 
+LARGEST_SUM = 999
+"""Rows of sums with more digits are no longer read at a glance."""
+
+
+def small_inputs(
+    collective: str, n_ranks: int, n_elements: int, root: int = 0
+) -> list[NDArray[np.int64]]:
+    """What the peers start with: that of `gpuflow.collectives.meaning.start`, as long as the sums
+    of all peers have three digits; beyond it peer r adds from r + 1, r + 2 ... instead.
+    """
+    inputs = start(collective, n_ranks, n_elements, root)
+    if collective in {"all_reduce", "reduce_scatter", "reduce"}:
+        largest = int(np.sum(inputs, axis=0).max(initial=0))
+        if largest > LARGEST_SUM:
+            return [np.arange(n_elements) + peer + 1 for peer in range(n_ranks)]
+    return inputs
+
+
 @lru_cache(maxsize=256)
 def small_replay(
     collective: str,
@@ -90,8 +113,9 @@ def small_replay(
     n_ranks: int,
     root: int = 0,
     n_elements: int | None = None,
+    ranks_per_node: int | None = None,
 ) -> SmallReplay:
-    """Plays a schedule on the numbers of `gpuflow.collectives.meaning.start`.
+    """Plays a schedule on the numbers of `small_inputs`.
 
     Args:
         collective: A key of `gpuflow.collectives.algorithms.ALGORITHMS`.
@@ -99,32 +123,37 @@ def small_replay(
         n_ranks: Peers; meant for up to 16.
         root: As in `build`.
         n_elements: N; None: `small_elements`.
+        ranks_per_node: As in `build`.
 
     Raises:
         ValueError: As `build`.
     """
     n = small_elements(collective, algorithm, n_ranks) if n_elements is None else n_elements
-    schedule = build(collective, algorithm, n_ranks, n, root)
+    schedule = build(collective, algorithm, n_ranks, n, root, ranks_per_node=ranks_per_node)
     rounds = tuple(schedule.rounds())
-    inputs = start(collective, n_ranks, n, root)
+    inputs = small_inputs(collective, n_ranks, n, root)
     place = places_of(schedule)
     view = _View(schedule, place, meaning(collective, inputs, root))
 
     values = load(schedule, inputs)
     is_there = load(schedule, [np.ones(len(x), dtype=np.bool_) for x in inputs])
     is_needed = _needed_after(schedule, place, rounds)
-    before = view.rows(values, is_there)
+    before = shown = view.rows(values, is_there)
     played = []
     for index, one in enumerate(rounds):
         is_there[n_ranks:] = False  # a switch holds nothing back from earlier rounds
+        sent = view.sent(one, values, shown)
         apply(one, values, n_ranks)
         apply(one, is_there, n_ranks)
-        transfers, adds = _pairs(one)
+        shown = view.rows(values, is_there & (is_needed[index] | view.is_result(values)))
+        transfers, adds, counts = _pairs(one)
         played.append(
             SmallRound(
                 transfers=transfers,
                 adds=adds,
-                rows=view.rows(values, is_there & (is_needed[index] | view.is_result(values))),
+                counts=counts,
+                sent=sent,
+                rows=shown,
                 switch_row=view.switch_row(values, is_there) if schedule.n_switches else None,
             )
         )
@@ -141,16 +170,16 @@ def small_replay(
     )
 
 
-def _pairs(one: Round) -> tuple[tuple[tuple[int, int], ...], tuple[bool, ...]]:
+def _pairs(
+    one: Round,
+) -> tuple[tuple[tuple[int, int], ...], tuple[bool, ...], tuple[int, ...]]:
+    """Pairs in the order of their first transfer, whether they add, and the numbers they move."""
     moving = (one.source != one.destination) & (one.count > 0)
-    pairs = dict(
-        zip(
-            zip(one.source[moving].tolist(), one.destination[moving].tolist(), strict=True),
-            one.add[moving].tolist(),
-            strict=True,
-        )
-    )
-    return tuple(pairs), tuple(pairs.values())
+    pairs: dict[tuple[int, int], tuple[bool, int]] = {}
+    columns = (one.source, one.destination, one.add, one.count)
+    for source, to, add, count in zip(*(c[moving].tolist() for c in columns), strict=True):
+        pairs[source, to] = add, pairs.get((source, to), (add, 0))[1] + count
+    return tuple(pairs), tuple(a for a, _ in pairs.values()), tuple(c for _, c in pairs.values())
 
 
 def _needed_after(schedule: Schedule, place: Places, rounds: tuple[Round, ...]) -> list[BoolArray]:
@@ -205,6 +234,26 @@ class _View:
             self._row(peer, values[peer].tolist(), is_shown[peer].tolist())
             for peer in range(self.n_ranks)
         )
+
+    def sent(
+        self, one: Round, values: NDArray[np.int64], shown: tuple[SmallRow, ...]
+    ) -> tuple[tuple[int, ...], ...]:
+        """Where in the rows shown the numbers stand that each peer is about to send to others."""
+        places: list[set[int]] = [set() for _ in range(self.n_ranks)]
+        columns = (one.source, one.destination, one.source_offset, one.count)
+        for source, to, first, count in zip(*(c.tolist() for c in columns), strict=True):
+            if source == to or source >= self.n_ranks:
+                continue
+            row = shown[source].values
+            found: Sequence[int]
+            if self.is_in_place:
+                found = range(first, min(first + count, len(row)))
+            else:
+                # all numbers of an all_to_all differ, so each is found by itself
+                numbers = values[source, first : first + count].tolist()
+                found = [row.index(number) for number in numbers if number in row]
+            places[source].update(place for place in found if row[place] is not None)
+        return tuple(tuple(sorted(found)) for found in places)
 
     def switch_row(self, values: NDArray[np.int64], is_shown: BoolArray) -> SmallRow:
         """The first vector that the switch holds (it may hold one for each reader)."""

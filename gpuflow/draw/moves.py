@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from gpuflow.engine.state import Replay, ReplayRow, State
+from gpuflow.engine.state import SWITCH, Replay, ReplayRow, State
 from gpuflow.engine.timeline import Span
 
 Pair = tuple[int, int]
@@ -48,7 +49,8 @@ def replay_of(state: State) -> Replay | None:
 def moving_pairs(state: State) -> frozenset[Pair]:
     """(from, to) ranks of the transfers under way; empty while layers are skipped through.
 
-    In groups too large for a replay every rank sends to its neighbour, as in a ring.
+    In groups too large for a replay every rank sends to its neighbour, as in a ring; where a switch
+    takes part all neighbours exchange.
     """
     span = state.span
     if span is None or not span.collective or state.is_compressed:
@@ -63,6 +65,11 @@ def _pairs(replay: Replay | None, span: Span) -> Iterator[Pair]:
                 yield rank, group[(i + 1) % len(group)]
         return
     first = span.groups[0]
+    if any(SWITCH in pair for pair in replay.transfers):
+        for group in span.groups:
+            for a, b in pairwise(group):
+                yield from ((a, b), (b, a))
+        return
     places = [(first.index(a), first.index(b)) for a, b in replay.transfers]
     for group in span.groups:
         for a, b in places:

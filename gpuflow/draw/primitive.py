@@ -11,7 +11,7 @@ from gpuflow.draw.links import flow_role, span_labels
 from gpuflow.draw.moves import Held, number_width, replay_of
 from gpuflow.draw.view import PlayView
 from gpuflow.draw.wrap import wrap
-from gpuflow.engine.state import Replay, ReplayRow
+from gpuflow.engine.state import SWITCH, Replay, ReplayRow
 from gpuflow.engine.timeline import Span
 
 
@@ -236,7 +236,9 @@ def _table_row(
 
 def _transfers(canvas: Canvas, view: PlayView, replay: Replay, area: Rect) -> None:
     """Who sends to whom in the round under way."""
-    pairs = "  ".join(f"GPU{a} » GPU{b}" for a, b in replay.transfers)
+    switch = view.scene.word("explore.switch")
+    ends = [[switch if end == SWITCH else f"GPU{end}" for end in p] for p in replay.transfers]
+    pairs = "  ".join(f"{source} » {to}" for source, to in ends)
     if pairs:
         label = view.scene.t("primitive.sends", round=replay.round + 1)
         for y, line in enumerate(wrap(f"{label} {pairs}", area.width)[: area.height], area.y):

@@ -7,11 +7,13 @@ from itertools import pairwise
 
 from gpuflow.cluster.mesh import Mesh, mesh_of
 from gpuflow.cluster.parameters import stage_layers
-from gpuflow.collectives.small import SmallRow, small_replay
+from gpuflow.collectives.algorithms import has_levels
+from gpuflow.collectives.small import SmallReplay, SmallRow, small_replay
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.pace import Pace, Stretch
 from gpuflow.engine.state import (
+    SWITCH,
     Activity,
     Channel,
     GpuState,
@@ -148,7 +150,7 @@ class Moments:
             return frozenset()
         pairs: set[tuple[int, int]] = set()
         for group in span.groups:
-            for source, destination in _round_transfers(span, group, progress):
+            for source, destination in self._round_transfers(span, group, progress):
                 pairs.update(self._path(source, destination))
         return frozenset(pairs)
 
@@ -181,9 +183,10 @@ class Moments:
         group = span.groups[0]
         if len(group) > MAX_REPLAY_RANKS:
             return None
-        small = small_replay(span.collective, span.algorithm, len(group), span.root)
+        small = self._small(span, group)
         done = min(int(progress * len(small.rounds)), len(small.rounds))
         running = small.rounds[done].transfers if done < len(small.rounds) else ()
+        ranks = (*group, SWITCH)
         return Replay(
             collective=span.collective,
             algorithm=span.algorithm,
@@ -192,8 +195,40 @@ class Moments:
             before=_rows(small.before, group),
             now=_rows(small.rows_after(done), group),
             after=_rows(small.after, group),
-            transfers=tuple((group[a], group[b]) for a, b in running),
+            transfers=tuple((ranks[a], ranks[b]) for a, b in running),
+            ranks_per_node=small.ranks_per_node,
         )
+
+    def _small(self, span: Span, group: tuple[int, ...]) -> SmallReplay:
+        """The span's collective on small numbers, cut into nodes as the group lies on them."""
+        collective = span.collective or ""
+        per_node = None
+        if has_levels(collective, span.algorithm):
+            nodes = [self.mesh.node(rank) for rank in group]
+            per_node = nodes.count(nodes[0])
+            alike = [nodes[0] + peer // per_node for peer in range(len(group))]
+            per_node = per_node if nodes == alike and len(group) % per_node == 0 else None
+        return small_replay(
+            collective, span.algorithm, len(group), span.root, ranks_per_node=per_node
+        )
+
+    def _round_transfers(
+        self, span: Span, group: tuple[int, ...], progress: float
+    ) -> list[tuple[int, int]]:
+        """(from, to) ranks of the round under way; neighbours in turn in groups too large to
+        replay, and from neighbour to neighbour what goes through a switch.
+        """
+        n = len(group)
+        if n > MAX_REPLAY_RANKS:
+            return [(group[i], group[(i + 1) % n]) for i in range(n)]
+        rounds = self._small(span, group).rounds
+        if not rounds:
+            return []
+        current = rounds[min(int(progress * len(rounds)), len(rounds) - 1)]
+        if any(n in pair for pair in current.transfers):
+            there = list(pairwise(group))
+            return there + [(b, a) for a, b in there]
+        return [(group[a], group[b]) for a, b in current.transfers]
 
     def _known(self, step: StepTime, time_s: float, *, is_end: bool) -> Known:
         timeline = self.timeline
@@ -227,18 +262,6 @@ def state_at(pace: Pace, screen_s: float) -> State:
 def _between(start: int, end: int) -> range:
     """The numbers after start up to end, either way."""
     return range(start + 1, end + 1) if end > start else range(start - 1, end - 1, -1)
-
-
-def _round_transfers(span: Span, group: tuple[int, ...], progress: float) -> list[tuple[int, int]]:
-    """(from, to) ranks of the round under way; neighbours in turn in groups too large to replay."""
-    n = len(group)
-    if n > MAX_REPLAY_RANKS:
-        return [(group[i], group[(i + 1) % n]) for i in range(n)]
-    rounds = small_replay(span.collective or "", span.algorithm, n, span.root).rounds
-    if not rounds:
-        return []
-    current = rounds[min(int(progress * len(rounds)), len(rounds) - 1)]
-    return [(group[a], group[b]) for a, b in current.transfers]
 
 
 def _activities(span: Span | None) -> dict[int, Activity]:

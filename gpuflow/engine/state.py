@@ -49,6 +49,10 @@ class Channel:
     """True while bytes also move from destination to source."""
 
 
+SWITCH = -1
+"""Stands for the switch among the ranks of transfers, where it adds or multicasts itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRow:
     """One peer's small vector in the replay of the collective at hand."""
@@ -73,7 +77,9 @@ class Replay:
     now: tuple[ReplayRow, ...]
     after: tuple[ReplayRow, ...]
     transfers: tuple[tuple[int, int], ...]
-    """(from, to) ranks that send in the round under way."""
+    """(from, to) ranks that send in the round under way; `SWITCH` may be one of the two."""
+    ranks_per_node: int = 0
+    """Peers of a node where the algorithm has two levels; 0 where it has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

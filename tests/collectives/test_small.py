@@ -7,7 +7,12 @@ import pytest
 from gpuflow.collectives.algorithms import ALGORITHMS
 from gpuflow.collectives.meaning import meaning, start
 from gpuflow.collectives.places import ROOTED, places
-from gpuflow.collectives.small import small_elements, small_replay
+from gpuflow.collectives.small import (
+    LARGEST_SUM,
+    small_elements,
+    small_inputs,
+    small_replay,
+)
 
 EVERY = [
     pytest.param(collective, algorithm, id=f"{collective}-{algorithm}")
@@ -56,7 +61,7 @@ def test_in_the_end_every_shown_number_is_the_result(collective, algorithm, n_ra
     root = n_ranks - 1 if collective in ROOTED else 0
     replay = small_replay(collective, algorithm, n_ranks, root)
     n = replay.n_elements
-    expected = meaning(collective, start(collective, n_ranks, n, root), root)
+    expected = meaning(collective, small_inputs(collective, n_ranks, n, root), root)
     for row, wanted in zip(replay.after, expected, strict=True):
         shown = [value for value in row.values if value is not None]
         assert ([] if wanted is None else wanted.tolist()) == shown
@@ -147,3 +152,46 @@ def test_the_switch_shows_the_sum_it_passes_on():
 def test_two_levels_are_told():
     assert small_replay("all_reduce", "hierarchical", 8).ranks_per_node == 4
     assert small_replay("all_reduce", "ring", 8).ranks_per_node == 0
+
+
+def test_a_node_can_have_any_size_that_divides():
+    replay = small_replay("all_reduce", "hierarchical", 12, ranks_per_node=3)
+    assert replay.ranks_per_node == 3
+    inside = {(a // 3, b // 3) for a, b in replay.rounds[0].transfers}
+    assert inside == {(node, node) for node in range(4)}
+    assert {abs(a - b) % 3 for a, b in replay.rounds[2].transfers} == {0}
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), EVERY)
+@pytest.mark.parametrize("n_ranks", [2, 5, 8, 13, 16])
+def test_sums_stay_short_and_inputs_are_those_of_the_trace_while_they_can(
+    collective, algorithm, n_ranks
+):
+    replay = small_replay(collective, algorithm, n_ranks)
+    rows = [row for k in range(len(replay.rounds) + 1) for row in replay.rows_after(k)]
+    assert max(v for row in rows for v in row.values if v is not None) <= LARGEST_SUM
+    given = small_inputs(collective, n_ranks, replay.n_elements)
+    plain = start(collective, n_ranks, replay.n_elements)
+    is_short = collective not in {"all_reduce", "reduce_scatter"} or n_ranks < 13
+    assert all((a == b).all() for a, b in zip(given, plain, strict=True)) is is_short
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), EVERY)
+@pytest.mark.parametrize("n_ranks", [2, 3, 6, 8])
+def test_what_is_sent_was_shown_and_is_counted(collective, algorithm, n_ranks):
+    replay = small_replay(collective, algorithm, n_ranks)
+    for index, one in enumerate(replay.rounds):
+        shown = replay.rows_after(index)
+        senders = {source for source, _ in one.transfers if source < n_ranks}
+        assert len(one.counts) == len(one.adds) == len(one.transfers)
+        assert all(count > 0 for count in one.counts)
+        assert {peer for peer, found in enumerate(one.sent) if found} == senders
+        for peer, found in enumerate(one.sent):
+            assert all(shown[peer].values[place] is not None for place in found)
+
+
+def test_a_ring_sends_the_chunk_that_has_just_come():
+    replay = small_replay("all_reduce", "ring", 4)
+    assert replay.rounds[0].sent == ((3,), (0,), (1,), (2,))
+    assert replay.rounds[1].sent == ((2,), (3,), (0,), (1,))
+    assert set(replay.rounds[0].counts) == {1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from gpuflow.engine.facts import facts
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.simulate import simulate
+from gpuflow.engine.state import SWITCH, State
 from gpuflow.scenario.placeholders import PLACEHOLDERS
 
 SPLITS = [
@@ -126,3 +128,47 @@ def test_every_placeholder_has_a_value(load, name: str) -> None:
     timeline = simulate(load(name))
     for step in timeline.steps:
         assert set(facts(timeline, step.index)) == set(PLACEHOLDERS)
+
+
+def states_of_all_reduce(load, algorithm: str, gpus_per_node: int = 8) -> list[State]:
+    """Eight ranks at their first all_reduce, run by an algorithm, from its start to its end."""
+    scenario = load(tp=8, pp=1)
+    cluster = replace(scenario.cluster, gpus_per_node=gpus_per_node)
+    timeline = simulate(replace(scenario, cluster=cluster))
+    spans = tuple(
+        replace(span, algorithm=algorithm) if span.collective == "all_reduce" else span
+        for span in timeline.spans
+    )
+    moments = Moments(Pace(replace(timeline, spans=spans)))
+    stretch = next(
+        s for s in moments.pace.stretches if spans[s.first_span].collective == "all_reduce"
+    )
+    lasts_s = stretch.screen_end_s - stretch.screen_start_s
+    return [moments.at(stretch.screen_start_s + lasts_s * part / 40) for part in range(40)]
+
+
+@pytest.mark.parametrize("algorithm", ["nvls", "nvls_one_shot"])
+def test_a_switch_takes_part_and_every_line_to_it_carries_bytes(load, algorithm: str) -> None:
+    for state in states_of_all_reduce(load, algorithm):
+        assert state.replay is not None
+        ends = {end for pair in state.replay.transfers for end in pair}
+        assert ends == {SWITCH, *range(8)}
+        assert all(c.is_moving and c.is_backward for c in state.channels)
+    assert {row.rank for row in state.replay.now} == set(range(8))
+
+
+@pytest.mark.parametrize("gpus_per_node", [2, 4])
+def test_two_levels_are_cut_where_the_nodes_are(load, gpus_per_node: int) -> None:
+    seen = set()
+    for state in states_of_all_reduce(load, "hierarchical", gpus_per_node):
+        assert state.replay is not None
+        assert state.replay.ranks_per_node == gpus_per_node
+        levels = {a // gpus_per_node == b // gpus_per_node for a, b in state.replay.transfers}
+        assert len(levels) == 1
+        seen |= levels
+    assert seen == {True, False}
+
+
+def test_one_level_says_so(load) -> None:
+    states = states_of_all_reduce(load, "tree")
+    assert {state.replay.ranks_per_node for state in states if state.replay} == {0}
