@@ -89,6 +89,8 @@ class CostModel:
         self.h = scenario.model.hidden_size
         narrow = self.stored.attention < ACTIVATION_BYTES
         self.cache_bytes = profile.cache_bits / 8 if narrow else ACTIVATION_BYTES
+        if scenario.cache_bits is not None:
+            self.cache_bytes = scenario.cache_bits / 8
 
     # ------------------------------------------------------------ roofline
 

@@ -176,6 +176,8 @@ class ProfileSpec:
     (False) all waiting prompts go first and decoding stands still."""
     chunk_tokens: int = 8192
     """Prompt tokens of one step at most, on a loaded server."""
+    request_s: float = 0.0
+    """What a request spends outside the engine's steps on a loaded server: its way in, tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,9 +296,11 @@ class Scenario:
     parallel: ParallelSpec
     workload: WorkloadSpec
     precision: str
-    """Precision of weights and GEMMs; activations and KV cache stay 16 bit."""
+    """Precision of weights and GEMMs; activations stay 16 bit."""
     profile: ProfileSpec
     steps: tuple[StepSpec, ...]
+    cache_bits: int | None = None
+    """Bits of a cached value; None: as the profile has it."""
 
     def with_workload(self, **changes: int | None) -> Scenario:
         """A copy with some workload fields changed."""
