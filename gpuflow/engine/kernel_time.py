@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from gpuflow.cluster.mesh import Groups, Mesh
 from gpuflow.cluster.prediction import predict
+from gpuflow.cluster.selection import Case, select
+from gpuflow.collectives.algorithms import ALGORITHMS, default_algorithm
 from gpuflow.engine.timeline import TimeSource
 from gpuflow.errors import ScenarioError
 from gpuflow.scenario import catalog
@@ -103,3 +105,31 @@ def _sampled(
         source="calibrated" if own is not None else found.time_source,
         size_range=own.size_range if own is not None else (0.0, 0.0),
     )
+
+
+def kernel_algorithm(
+    scenario: Scenario, mesh: Mesh, groups: Groups, collective: str, size_bytes: float
+) -> str:
+    """The algorithm that the profile's kernel or library takes at a size.
+
+    Only a picture depends on it, and the bytes on the links: the time is that of the measured
+    curve. The ideal profile, groups that do not fill nodes evenly, and names that no schedule has
+    (NCCL's collnet) keep the collective's default.
+    """
+    usual = default_algorithm(collective)
+    profile, cluster = scenario.profile, scenario.cluster
+    if profile.collective_times != "calibrated" or size_bytes <= 0:
+        return usual
+    ranks = len(groups[0])
+    nodes = max(len({mesh.node(rank) for rank in group}) for group in groups)
+    kernel = _kernel(profile, collective, nodes)
+    launch = profile.all_reduce_launch if kernel != LIBRARY_KERNEL else "cuda_graph"
+    case = Case(collective=collective, cluster=cluster, n_ranks=ranks, kernel=kernel, launch=launch)
+    if case.n_nodes != nodes or not case.is_even:
+        return usual
+    try:
+        found = select(case, [size_bytes])
+    except ValueError:
+        return usual
+    name = found.choices[int(found.choice[0])].algorithm
+    return name if name in ALGORITHMS[collective] else usual

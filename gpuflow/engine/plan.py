@@ -22,6 +22,7 @@ from gpuflow.engine.collective_time import (
     message_size,
     traffic_class,
 )
+from gpuflow.engine.kernel_time import kernel_algorithm
 from gpuflow.engine.overlap import LEAST_TOKENS, exposed_share, half_of
 from gpuflow.engine.timeline import TimeSource
 from gpuflow.scenario.model_spec import LayerSpec
@@ -88,6 +89,7 @@ class Planner:
         self.cost = CostModel(scenario)
         self._seconds: dict[tuple[object, ...], float] = {}
         self._messages: dict[tuple[object, ...], MessageTime] = {}
+        self._algorithms: dict[tuple[object, ...], str] = {}
 
     def tasks(self) -> tuple[Task, ...]:
         """All tasks of one prefill pass and one decode lap.
@@ -240,7 +242,7 @@ class Planner:
             layer=place.layer,
             layers=place.layers,
             collective=operation.collective,
-            algorithm=default_algorithm(operation.collective),
+            algorithm=self._algorithm(operation.collective, groups, size),
             payload=operation.payload,
             traffic_class=traffic_class(operation.payload, is_send=False),
             groups=groups,
@@ -258,6 +260,14 @@ class Planner:
                 found = collective_time(self.scenario, self.mesh, groups, collective, size_bytes)
             self._messages[key] = MessageTime(float(found.time_s), found.source)
         return self._messages[key]
+
+    def _algorithm(self, collective: Collective, groups: Groups, size_bytes: float) -> str:
+        key = (collective, groups, size_bytes)
+        if key not in self._algorithms:
+            self._algorithms[key] = kernel_algorithm(
+                self.scenario, self.mesh, groups, collective, size_bytes
+            )
+        return self._algorithms[key]
 
     def _root(self, operation: CollectiveOp, groups: Groups) -> int:
         """A sampled token starts at the last stage's first rank, everything else at peer 0."""
