@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuflow.cluster.fabric import build_fabric
+from gpuflow.cluster.fabric import Fabric, build_fabric
 from gpuflow.cluster.mesh import Groups, mesh_of
 from gpuflow.cluster.traffic import link_bytes
 from gpuflow.engine.timeline import Timeline
-from gpuflow.scenario.spec import Phase
+from gpuflow.scenario.spec import Phase, TrafficClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,61 +27,101 @@ class LinkBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Message:
+class Message:
+    """A message by what tells it from others; all groups send it at once."""
+
     phase: Phase
     collective: str
     algorithm: str
     groups: Groups
     root: int
     size_bytes: int
+    traffic_class: TrafficClass | None
+    duration_s: float
 
 
-def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:
+@dataclass(frozen=True, slots=True, eq=False)
+class MessageBytes:
+    """What one of a pass's messages puts on the links."""
+
+    message: Message
+    times: int
+    """Messages alike in one pass."""
+    carried: NDArray[np.float64]
+    """Bytes over each link, of one message; shape (L,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FabricTraffic:
+    """All messages of both passes on the scenario's fabric."""
+
+    fabric: Fabric
+    messages: tuple[MessageBytes, ...]
+
+    def carried(self, phase: Phase) -> NDArray[np.float64]:
+        """Bytes over each link in one pass; shape (L,)."""
+        total = np.zeros(self.fabric.n_links)
+        for one in self.messages:
+            if one.message.phase == phase:
+                total += one.times * one.carried
+        return total
+
+
+def fabric_traffic(timeline: Timeline) -> FabricTraffic:
     """Charge every message's schedule to the links of the scenario's fabric.
 
-    Equal messages are charged once and counted; those of the chunks and micro-batches that are not
-    shown count too. Links that carry nothing are left out.
+    Equal messages are charged once and counted.
     """
     messages = Counter(
-        _Message(
+        Message(
             span.phase,
             span.collective,
             span.algorithm,
             span.groups,
             span.root,
             round(span.message_size_bytes),
+            span.traffic_class,
+            round(span.duration_s, 15),
         )
         for span in timeline.spans
         if span.collective is not None
     )
     fabric = build_fabric(timeline.scenario.cluster, mesh_of(timeline.scenario).n_ranks)
-    totals: dict[Phase, NDArray[np.float64]] = {
-        "prefill": np.zeros(fabric.n_links),
-        "decode": np.zeros(fabric.n_links),
-    }
-    passes = {"prefill": 1, "decode": timeline.scenario.workload.micro_batches}
-    if timeline.pipelining is not None:
-        passes["prefill"] = timeline.pipelining.prefill_passes
-    for message, times in messages.items():
-        totals[message.phase] += (
-            passes[message.phase]
-            * times
-            * link_bytes(
-                message.collective,
-                message.algorithm,
-                fabric,
-                message.groups,
-                message.size_bytes,
-                message.root,
+    return FabricTraffic(
+        fabric,
+        tuple(
+            MessageBytes(
+                message,
+                times,
+                link_bytes(
+                    message.collective,
+                    message.algorithm,
+                    fabric,
+                    message.groups,
+                    message.size_bytes,
+                    message.root,
+                ),
             )
-        )
-    return tuple(
-        LinkBytes(
-            source=fabric.link_ends(link)[0],
-            destination=fabric.link_ends(link)[1],
-            phase=phase,
-            size_bytes=float(carried[link]),
-        )
-        for phase, carried in totals.items()
-        for link in np.flatnonzero(carried).tolist()
+            for message, times in messages.items()
+        ),
     )
+
+
+def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:
+    """Bytes over each link and pass; links that carry nothing are left out."""
+    found = fabric_traffic(timeline)
+    phases: tuple[Phase, Phase] = ("prefill", "decode")
+    rows: list[LinkBytes] = []
+    for phase in phases:
+        carried = found.carried(phase)
+        for link in np.flatnonzero(carried).tolist():
+            source, destination = found.fabric.link_ends(link)
+            rows.append(
+                LinkBytes(
+                    source=source,
+                    destination=destination,
+                    phase=phase,
+                    size_bytes=float(carried[link]),
+                )
+            )
+    return tuple(rows)
