@@ -8,13 +8,14 @@ from gpuflow.cli.output import Output
 
 def estimate(output: Output, request: Request) -> None:
     """Print the figures."""
-    from gpuflow.cli.request import inputs_of, scenario_of
+    from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
     from gpuflow.engine.metrics import estimate as estimate_of
     from gpuflow.engine.simulate import simulate
     from gpuflow.exporters.estimates import estimate_document, estimate_tables
     from gpuflow.exporters.tables import records
 
     scenario = scenario_of(request)
+    warn_of_shortage(scenario, output)
     found = estimate_of(simulate(scenario))
     if output.format in {"json", "csv"}:
         document = {

@@ -77,7 +77,7 @@ def play(
     theme: ThemeOption = None,
 ) -> int:
     """Play, or write what would be played."""
-    from gpuflow.cli.request import inputs_of, scenario_of
+    from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
     from gpuflow.engine.pace import Pace
     from gpuflow.engine.simulate import simulate
 
@@ -91,6 +91,7 @@ def play(
         steps = step_records(timeline, output.language)
         output.document({"inputs": inputs_of(scenario), "steps": steps})
         return 0
+    shortage = warn_of_shortage(scenario, output)
     if print_:
         output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output, is_ascii=ascii_).text())
         return 0
@@ -107,6 +108,7 @@ def play(
         has_color=output.has_color,
         is_ascii=ascii_,
         speed=speed or 1.0,
+        notice=shortage,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from gpuflow.cli.options import Request
+from gpuflow.cli.output import Output
 from gpuflow.cluster.mesh import mesh_of
 from gpuflow.importers.hf_config import read_model
 from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
@@ -22,6 +23,20 @@ def scenario_of(request: Request) -> Scenario:
     changes["layers"] = request.layers.counts if request.layers else None
     name = request.scenario or DEFAULT_SCENARIO
     return load_scenario(name, Overrides(**changes), resolve_model=read_model)
+
+
+def warn_of_shortage(scenario: Scenario, output: Output) -> str:
+    """Say where the GPUs' memory is too small for the scenario; its figures are given all the same.
+
+    Returns:
+        The warning, empty where everything fits.
+    """
+    from gpuflow.exporters.fitting import shortage_text
+
+    text = shortage_text(scenario, output.language)
+    if text:
+        output.tell(text)
+    return text
 
 
 def inputs_of(scenario: Scenario, **more: object) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpuflow.cluster.cost import ACTIVATION_BYTES, CostModel, decode_shape
+from gpuflow.cluster.memory import Fits, activation_bytes, tokens_at_once, what_fits
 from gpuflow.cluster.mesh import mesh_of
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.link_traffic import LinkBytes, link_traffic
@@ -48,7 +49,11 @@ class RankMemory:
     weights_bytes: float
     kv_bytes: float
     free_bytes: float
-    """Negative when it does not fit."""
+    """What weights and cache leave; negative when they do not fit."""
+    activations_bytes: float
+    """Working memory of the largest pass, which has to fit into what is free."""
+    spare_bytes: float
+    """What is left of it all; negative when it does not fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,7 @@ class Estimate:
     traffic: tuple[Traffic, ...]
     links: tuple[LinkBytes, ...]
     memory: tuple[RankMemory, ...]
+    fits: Fits
     assumed: tuple[Assumption, ...]
     not_modelled: tuple[str, ...]
     """Codes: locale keys `not_modelled.<code>`."""
@@ -91,6 +97,7 @@ def estimate(timeline: Timeline) -> Estimate:
         traffic=traffic(timeline),
         links=link_traffic(timeline),
         memory=memory(timeline),
+        fits=what_fits(timeline.scenario),
         assumed=(*timeline.scenario.model.assumed, *_assumptions(timeline)),
         not_modelled=not_modelled(timeline),
     )
@@ -178,6 +185,7 @@ def memory(timeline: Timeline) -> tuple[RankMemory, ...]:
     stages = range(scenario.parallel.pp)
     weights = [cost.stage_weight_bytes(s) for s in stages]
     kv = [fill.bytes_at(s, timeline.end_s) for s in stages]
+    working = [activation_bytes(scenario, s) for s in stages]
     whole = scenario.cluster.device.memory_bytes
     rows: list[RankMemory] = []
     for rank in range(mesh.n_ranks):
@@ -188,14 +196,11 @@ def memory(timeline: Timeline) -> tuple[RankMemory, ...]:
                 weights_bytes=weights[stage],
                 kv_bytes=kv[stage],
                 free_bytes=whole - weights[stage] - kv[stage],
+                activations_bytes=working[stage],
+                spare_bytes=whole - weights[stage] - kv[stage] - working[stage],
             )
         )
     return tuple(rows)
-
-
-def fits(timeline: Timeline) -> bool:
-    """True when weights and cache fit on every GPU."""
-    return all(row.free_bytes >= 0 for row in memory(timeline))
 
 
 def _assumptions(timeline: Timeline) -> tuple[Assumption, ...]:
@@ -207,6 +212,8 @@ def _assumptions(timeline: Timeline) -> tuple[Assumption, ...]:
         Assumption(key="profile", value=scenario.profile.name, reason="profile"),
         _cache_assumption(scenario),
     ]
+    at_once = str(tokens_at_once(scenario))
+    made.append(Assumption(key="activations", value=at_once, reason="tokens_at_once"))
     if name not in peaks:
         made.append(Assumption(key="precision", value=name, reason="weight_only"))
     if scenario.model.has_experts:
@@ -238,6 +245,7 @@ def not_modelled(timeline: Timeline) -> tuple[str, ...]:
         codes.append("elementwise")
     if timeline.scenario.parallel.pp > 1 and workload.micro_batches == 1:
         codes.append("micro_batches")
+    codes.append("memory_reserve")
     if timeline.scenario.model.has_experts:
         codes.append("expert_imbalance")
     return tuple(codes)

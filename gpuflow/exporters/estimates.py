@@ -12,6 +12,7 @@ from gpuflow.exporters.figures import (
     count_or_nothing,
     time_or_nothing,
 )
+from gpuflow.exporters.fitting import fits_document, fits_rows, shortage_text
 from gpuflow.exporters.plain import scenario_line
 from gpuflow.exporters.tables import Cell, Column, Table, table_of
 from gpuflow.scenario.spec import Language
@@ -61,9 +62,12 @@ def estimate_document(estimate: Estimate, language: Language) -> dict[str, objec
                 "weights_bytes": row.weights_bytes,
                 "kv_bytes": row.kv_bytes,
                 "free_bytes": row.free_bytes,
+                "activations_bytes": row.activations_bytes,
+                "spare_bytes": row.spare_bytes,
             }
             for row in estimate.memory
         ],
+        "fits": fits_document(estimate.fits),
         "assumed": [
             {
                 "key": item.key,
@@ -204,13 +208,14 @@ def _memory(estimate: Estimate, language: Language) -> Table:
             f"GPU {first.rank}" if first is last else f"GPU {first.rank}–{last.rank}",
             format_bytes(first.weights_bytes),
             format_bytes(first.kv_bytes),
-            format_bytes(first.free_bytes),
+            format_bytes(first.activations_bytes),
+            format_bytes(first.spare_bytes),
         )
         for first, last in _alike(estimate.memory)
     ]
-    notes: list[str] = []
-    if any(row.free_bytes < 0 for row in estimate.memory):
-        notes.append(t("estimate.too_small", language))
+    shortage = shortage_text(estimate.timeline.scenario, language)
+    notes = [shortage] if shortage else []
+    notes += fits_rows(estimate.fits, language)
     for item in estimate.assumed:
         text = t(f"assumed.{item.reason}", language, key=item.key, value=item.value)
         notes.append(t("estimate.assumed", language, text=text))
@@ -218,7 +223,7 @@ def _memory(estimate: Estimate, language: Language) -> Table:
     mark = "；" if language == "zh" else "; "
     left_out = mark.join(t(f"not_modelled.{code}", language) for code in estimate.not_modelled)
     notes.append(t("estimate.not_modelled", language, text=left_out))
-    names = ("gpu", "weights", "kv", "free")
+    names = ("gpu", "weights", "kv", "working", "free")
     return table_of(t("estimate.memory", language), _columns(names, 1, language), rows, notes)
 
 

@@ -45,9 +45,12 @@ def check_split(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec) -
 
 
 def is_possible(model: ModelSpec, parallel: ParallelSpec) -> bool:
-    """Whether a split with equal stages works for a model, memory aside."""
+    """Whether a split works for a model, memory aside."""
     n_layers, ranks = len(model.layers), parallel.tp * parallel.dp
-    if n_layers % parallel.pp or not splits_tensors(model, parallel.tp):
+    if parallel.world > MAX_RANKS or not splits_tensors(model, parallel.tp):
+        return False
+    listed = parallel.stage_layers
+    if (sum(listed), len(listed)) != (n_layers, parallel.pp) if listed else n_layers % parallel.pp:
         return False
     experts = model.moe.experts if model.moe else 0
     if parallel.ep == 1:

@@ -32,6 +32,8 @@ from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.styles import textual_theme, theme_id
 
+NOTICE_S = 12
+"""Seconds a warning stays on the screen."""
 INTERRUPTED = 130
 """128 + SIGINT, whether Ctrl+C arrives as a key or as a signal."""
 
@@ -86,6 +88,7 @@ class PlayerApp(App[None]):
         has_color: bool = True,
         is_ascii: bool = False,
         speed: float = 1.0,
+        notice: str = "",
         fps: float = 12.0,
         is_playing: bool = True,
     ) -> None:
@@ -98,6 +101,7 @@ class PlayerApp(App[None]):
             self._last_filters.append(AsciiSigns())
         super().__init__(driver_class=PlayerDriver)
         self.timeline = timeline
+        self.notice = notice
         self.language: Language = language
         self.fps = fps
         self.pace = Pace(timeline)
@@ -154,6 +158,11 @@ class PlayerApp(App[None]):
         return isinstance(driver, PlayerDriver) and driver.is_behind
 
     # ------------------------------------------------------------ Textual's hooks
+
+    def on_ready(self) -> None:
+        """Show what the viewer should know first."""
+        if self.notice:
+            self.notify(self.notice, severity="warning", timeout=NOTICE_S, markup=False)
 
     def get_default_screen(self) -> Screen[Any]:
         """The play screen is there from the start."""

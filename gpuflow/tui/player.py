@@ -23,6 +23,7 @@ def run_player(
     has_color: bool = True,
     is_ascii: bool = False,
     speed: float = 1.0,
+    notice: str = "",
 ) -> int:
     """Play until the viewer leaves.
 
@@ -34,6 +35,7 @@ def run_player(
         has_color: False, or NO_COLOR in the environment: no colour code is ever sent.
         is_ascii: Draw with ASCII alone; so does an encoding that lacks box drawing.
         speed: One of the player's speeds, or anything near one.
+        notice: A warning shown for a while at the start.
 
     Returns:
         Exit status: 0 when the viewer left, 130 for Ctrl+C, 128 + n for signal n, 129 for the end
@@ -57,6 +59,7 @@ def run_player(
         has_color="NO_COLOR" not in os.environ,
         is_ascii=is_ascii,
         speed=speed,
+        notice=notice,
         fps=SSH_FPS if "SSH_CONNECTION" in os.environ else DEFAULT_FPS,
     )
     with leaving_on_signals(app.leave):
