@@ -121,9 +121,7 @@ def _told(row: Measurement, found: Prediction) -> Prediction:
         return replace(found, split=split_of(row.columns))
     if row.kind != "serving":
         return found
-    # Profiles are fitted to TPOT; TTFT holds waiting that is tested only.
-    split = split_of(row.columns) if found.metric == "tpot_ms" else "test"
-    return replace(found, split=split, is_crowded=_is_crowded(row.columns))
+    return replace(found, split=split_of(row.columns), is_crowded=_is_crowded(row.columns))
 
 
 def _is_crowded(columns: Columns) -> bool:

@@ -27,7 +27,7 @@ from gpuflow.engine.measured_models import (
 )
 from gpuflow.engine.pass_terms import PassTerms
 from gpuflow.engine.robust_fit import robust_fit
-from gpuflow.engine.serving import ServingModel
+from gpuflow.engine.serving import ServingModel, ServingTime
 from gpuflow.scenario import catalog
 from gpuflow.scenario.spec import ProfileSpec
 
@@ -203,6 +203,8 @@ class _Bundle:
     """Rows of one model on one split, evaluated together."""
 
     errors: Callable[[ProfileSpec], FloatArray]
+    waiting_errors: Callable[[ProfileSpec], FloatArray] | None = None
+    """Of TTFT, on loaded servers."""
 
 
 def _serving_bundles(rows: Iterable[Columns]) -> list[_Bundle]:
@@ -212,20 +214,23 @@ def _serving_bundles(rows: Iterable[Columns]) -> list[_Bundle]:
             case = serving_case(columns)
         except NoCaseError:
             continue
-        measured = 1e-3 * number(columns["tpot_ms"])
+        measured = (1e-3 * number(columns[name]) for name in ("tpot_ms", "ttft_ms"))
         _, found = loads.setdefault(id(case.served), (case.served, []))
-        found.append((case.concurrency, case.prompt_tokens, case.output_tokens, measured))
+        found.append((case.concurrency, case.prompt_tokens, case.output_tokens, *measured))
     return [_serving_bundle(model, np.array(found).T) for model, found in loads.values()]
 
 
 def _serving_bundle(model: ServingModel, loads: FloatArray) -> _Bundle:
-    concurrency, prompt, output, measured = loads
+    concurrency, prompt, output, tpot_s, ttft_s = loads
 
-    def errors(profile: ProfileSpec) -> FloatArray:
+    def times(profile: ProfileSpec) -> ServingTime:
         served = model.with_terms(model.terms.with_profile(profile))
-        return np.asarray(served.times(concurrency, prompt, output).tpot_s / measured - 1)
+        return served.times(concurrency, prompt, output)
 
-    return _Bundle(errors)
+    return _Bundle(
+        lambda profile: times(profile).tpot_s / tpot_s - 1,
+        lambda profile: times(profile).ttft_s / ttft_s - 1,
+    )
 
 
 def _inference_bundles(rows: Iterable[Columns]) -> list[_Bundle]:
@@ -282,7 +287,18 @@ def fit_profile(plan: FitPlan) -> FittedProfile:
         for n in plan.blocks or (base.expert_block_rows,)
     ]
     best, _ = min(tries, key=lambda tried: tried[1])
-    return judged(plan, best)
+    return judged(plan, _with_request(best, fit_rows) if plan.table == "serving" else best)
+
+
+def _with_request(profile: ProfileSpec, bundles: Sequence[_Bundle]) -> ProfileSpec:
+    """The time a request spends outside the engine's steps, which TTFT alone shows."""
+
+    def errors(values: FloatArray) -> FloatArray:
+        tried = replace(profile, request_s=float(values[0]))
+        return np.concatenate([b.waiting_errors(tried) for b in bundles if b.waiting_errors])
+
+    found = robust_fit(errors, [0.02], [(1e-4, 1.0)])
+    return replace(profile, request_s=float(found.constants[0]))
 
 
 def judged(plan: FitPlan, profile: ProfileSpec) -> FittedProfile:

@@ -7,7 +7,7 @@ depends on the engine:
 - joins_prefill: a prompt comes in chunks that join the steps of the others. P, the time its chunks
   add to their steps, is paid by all of them: TPOT = step + (n - 1) P / (O - 1), less what falls
   into the request's own waiting. TTFT is its own chunks' steps and the queue before them (one
-  server with even service times: half of u / (1 - u) services).
+  server with even service times: half of u / (1 - u) services), and the crowd at a run's start.
 - otherwise prompts go first and decoding stands still. Requests that began together then end
   together, so all n prompts come at once, in b batches of the chunk size: a request waits for
   (b + 1) / 2 of them, and (b - 1) / 2 more pass while it decodes.
@@ -36,6 +36,9 @@ USABLE_MEMORY = 0.92
 ROUNDS = 6
 """TTFT, TPOT and the number of decoding requests depend on one another; so often are they worked
 out anew."""
+RUN_ROUNDS = 5
+"""Requests one after the other in each place of a measured run (assumed). The first of them all
+come at once, and wait for half of the others' prompts."""
 MOST_BUSY = 0.98
 """Prefill's share of the time is held below this: beyond it the queue has no bound."""
 
@@ -147,7 +150,11 @@ class ServingModel:
             waiting = (waiting + queued) / 2
             decoding = np.maximum(load.running * laps * tpot / (waiting + laps * tpot), 1.0)
         return ServingTime(
-            ttft_s=waiting, tpot_s=tpot, step_s=step, prefill_s=added, decoding=decoding
+            ttft_s=self.scenario.profile.request_s + waiting + (n - 1) * added / (2 * RUN_ROUNDS),
+            tpot_s=tpot,
+            step_s=step,
+            prefill_s=added,
+            decoding=decoding,
         )
 
     def _prompts_first(self, load: _Load) -> ServingTime:
@@ -162,7 +169,7 @@ class ServingModel:
         batch = np.asarray(self.terms.seconds("prefill", shape))
         step = self._step(load.running, load.context, None)
         return ServingTime(
-            ttft_s=(batches + 1) / 2 * batch,
+            ttft_s=self.scenario.profile.request_s + (batches + 1) / 2 * batch,
             tpot_s=step + (batches - 1) / 2 * batch / (load.output - 1),
             step_s=step,
             prefill_s=batch,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpuflow.cluster.accuracy import AccuracyGroup
 from gpuflow.engine.accuracy import CURVE_KINDS, Accuracy, Measurement, Prediction, accuracy_of
+from gpuflow.engine.profile_fit import MOST_REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,37 @@ class Group:
 def all_groups(judged: Sequence[Judged], curves: Sequence[AccuracyGroup]) -> list[Group]:
     """Groups of the curves as the cluster room sums them up, then all others."""
     others = [item for item in judged if item.row.kind not in CURVE_KINDS]
-    return [*map(_of_curve, curves), *groups_of(others)]
+    return [*map(_of_curve, curves), *groups_of(others), *_pools_of(others)]
+
+
+def pool_name(item: Judged) -> str:
+    """The model whose TPOT this is, whichever the engine and the GPU; empty for other figures."""
+    is_tpot = item.row.kind == "serving" and item.prediction.metric == "tpot_ms"
+    if not is_tpot or item.prediction.is_crowded:
+        return ""
+    return item.row.columns.get("model", "").rpartition("/")[2]
+
+
+def _pools_of(judged: Sequence[Judged]) -> list[Group]:
+    """TPOT of loaded servers by model, all engines and GPUs together."""
+    members: dict[tuple[str, str, str], list[Prediction]] = {}
+    for item in judged:
+        name = pool_name(item)
+        if name:
+            key = (item.row.file, name, item.prediction.split)
+            members.setdefault(key, []).append(item.prediction)
+    return [
+        Group(
+            file=file,
+            source="",
+            gpu="",
+            ranks=None,
+            name=f"pooled {name} tpot_ms concurrency <= {MOST_REQUESTS}",
+            split=split,
+            accuracy=accuracy_of(found),
+        )
+        for (file, name, split), found in members.items()
+    ]
 
 
 def _of_curve(group: AccuracyGroup) -> Group:
@@ -119,7 +150,8 @@ def measured_name(item: Judged) -> str:
     if kind in {"inference", "serving"}:
         words.append(item.prediction.metric)
     if kind == "serving":
-        words.append("concurrency > 64" if item.prediction.is_crowded else "concurrency <= 64")
+        sign = ">" if item.prediction.is_crowded else "<="
+        words.append(f"concurrency {sign} {MOST_REQUESTS}")
     return " ".join(word for word in words if word)
 
 

@@ -14,7 +14,7 @@ from gpuflow.cluster.accuracy import AccuracyGroup
 from gpuflow.cluster.selection import default_launch
 from gpuflow.engine.accuracy import CURVE_KINDS
 from gpuflow.engine.profile_fit import MOST_REQUESTS
-from gpuflow.exporters.accuracy import Group, Judged, measured_name
+from gpuflow.exporters.accuracy import Group, Judged, measured_name, pool_name
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_count
@@ -133,6 +133,10 @@ def _by_file(
             errors(item.row.file, _what(item), gpu, item.prediction.split).enter(
                 1, abs(error), abs(error), error
             )
+            if pool_name(item):
+                errors(item.row.file, pool_name(item), None, item.prediction.split).enter(
+                    1, abs(error), abs(error), error
+                )
     for file, lines in sorted(files.items()):
         yield file, dict(sorted(lines.items()))
 

@@ -239,4 +239,5 @@ def _build_profile(name: str) -> ProfileSpec:
         all_reduce_launch=entry.get("all_reduce_launch", "cuda_graph"),
         joins_prefill=entry.get("joins_prefill", True),
         chunk_tokens=entry.get("chunk_tokens", 8192),
+        request_s=parse_time(entry.get("request", "0 s")),
     )

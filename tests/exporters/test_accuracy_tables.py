@@ -81,6 +81,8 @@ def test_models_of_a_gpu_are_taken_together_and_crowds_apart() -> None:
         serving(10.0, 10.5, split="fit"),
     ]
     assert lines(short_tables([], judged, [], "en"), "serving.csv") == [
+        ["a", "–", "5.0 % (1)", "10.0 % (1)", "10.0 %", "10.0 %"],
+        ["b", "–", "–", "20.0 % (1)", "20.0 %", "-20.0 %"],
         ["vllm tpot ms", "b200-sxm", "5.0 % (1)", "15.0 % (2)", "20.0 %", "-5.0 %"],
         ["vllm tpot ms >64", "b200-sxm", "–", "50.0 % (1)", "50.0 %", "50.0 %"],
     ]

@@ -50,6 +50,7 @@ def rounded(fitted: FittedProfile, plan: FitPlan) -> FittedProfile:
         value = float(f"{getattr(fitted.profile, constant.field):.3g}")
         is_nothing = constant.field.endswith("_s") and value < NEAR_ZERO_S
         values[constant.field] = 0.0 if is_nothing else value
+    values["request_s"] = float(f"{fitted.profile.request_s:.3g}")
     return judged(plan, replace(fitted.profile, **values))
 
 
@@ -61,7 +62,7 @@ def rows_of(plan: FitPlan) -> str:
     """Which rows were fitted on and which were not, in words."""
     table = f"{plan.table}.csv"
     if plan.gpu_left_out is not None:
-        kept = f"{table}, TPOT of {plan.profile} rows up to 64 requests"
+        kept = f"{table}, TPOT (and TTFT for request) of {plan.profile} rows up to 64 requests"
         return f"{kept}, all GPUs but {plan.gpu_left_out}"
     gpus = f" on {', '.join(plan.gpus)}" if plan.gpus else ""
     return f"{table}, {plan.profile} rows of {', '.join(plan.models)}{gpus}"
@@ -99,6 +100,7 @@ def block(plan: FitPlan, fitted: FittedProfile) -> str:
         f"  all_reduce_launch: {p.all_reduce_launch}",
         f"  joins_prefill: {str(p.joins_prefill).lower()}",
         f"  chunk_tokens: {p.chunk_tokens}",
+        f"  request: {1e3 * p.request_s:.3g} ms",
         "  fit:",
         f"    constants: [{', '.join(_keys(plan))}]",
         f"    rows: {rows_of(plan)}",
@@ -117,6 +119,7 @@ def _keys(plan: FitPlan) -> list[str]:
         "quantised_expert_overhead_s": "quantised_expert_overhead",
     }
     keys = [names.get(constant.field, constant.field) for constant in plan.constants]
+    keys += ["request"] if plan.table == "serving" else []
     keys += ["expert_block_rows"] if plan.blocks else []
     return [*keys, "all_reduce_kernel"] if plan.kernels else keys
 
