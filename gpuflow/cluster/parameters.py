@@ -187,6 +187,17 @@ def lasting_kv_bytes_per_token(model: ModelSpec) -> int:
     )
 
 
+def cached_bytes(model: ModelSpec, tokens: float) -> float:
+    """Cache of one sequence over all layers, 16 bit: windows bound it, states are held once."""
+    total = state_bytes_per_sequence(model)
+    for layer in model.layers:
+        if layer.attention is not None:
+            window = layer.attention.window
+            kept = tokens if window is None else min(tokens, window)
+            total += 2 * kept * kv_values_per_token(layer.attention)
+    return total
+
+
 def state_bytes_per_sequence(model: ModelSpec) -> float:
     """State of one sequence in the layers that keep no KV cache."""
     return sum(state_bytes(layer.mixer) for layer in model.layers if layer.mixer)

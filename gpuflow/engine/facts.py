@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuflow.cluster.cost import CostModel, decode_shape
-from gpuflow.cluster.parameters import kv_bytes_per_token, stage_layers
+from gpuflow.cluster.parameters import cached_bytes, kv_bytes_per_token, stage_layers
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.collective_time import TOKEN_ID_BYTES, message_size
@@ -128,11 +128,13 @@ def _memory_facts(timeline: Timeline) -> dict[str, Quantity]:
     weights = max(cost.stage_weight_bytes(s) for s in range(scenario.parallel.pp))
     kv = max(fill.bytes_at(s, timeline.ttft_s) for s in range(scenario.parallel.pp))
     whole = kv_bytes_per_token(scenario.model)
-    prompt = scenario.workload.batch * scenario.workload.prompt_tokens
+    one_prompt = cached_bytes(scenario.model, scenario.workload.prompt_tokens)
     free = min(fill.capacity_bytes(s) for s in range(scenario.parallel.pp))
     return {
         "kv_per_token": Quantity(whole, "bytes"),
-        "kv_after_prefill": Quantity(prompt * whole * scenario.parallel.dp, "bytes"),
+        "kv_after_prefill": Quantity(
+            one_prompt * scenario.workload.batch * scenario.parallel.dp, "bytes"
+        ),
         "kv_per_gpu": Quantity(kv, "bytes"),
         "weights_per_gpu": Quantity(weights, "bytes"),
         "free_per_gpu": Quantity(free, "bytes"),

@@ -7,6 +7,7 @@ import pytest
 from gpuflow.cluster.cost import CostModel, PassShape, seen_tokens
 from gpuflow.cluster.parameters import (
     active_parameters,
+    cached_bytes,
     kv_bytes_per_token,
     lasting_kv_bytes_per_token,
     model_bytes,
@@ -183,3 +184,10 @@ def test_a_sliding_window_that_fills_during_decode() -> None:
     shape = PassShape(phase="decode", sequences=1, tokens=1, context=sum(contexts) / 200)
     one_by_one = sum(min(c, 128) for c in contexts) / 200
     assert seen_tokens(_window(128), shape, growth=199.0) == pytest.approx(one_by_one, abs=0.1)
+
+
+def test_windows_bound_what_a_sequence_caches() -> None:
+    """gpt-oss-120b: 18 of 36 layers keep 128 tokens."""
+    token = 2 * 8 * 64 * 2
+    assert cached_bytes(model("gpt-oss-120b"), 100) == 36 * token * 100
+    assert cached_bytes(model("gpt-oss-120b"), 1000) == 18 * token * (1000 + 128)
