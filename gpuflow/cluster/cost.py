@@ -87,6 +87,7 @@ class CostModel:
         self.profile = profile
         self.dispatched = is_dispatched(scenario)
         self.h = scenario.model.hidden_size
+        self._stage_kinds: dict[int, list[tuple[LayerSpec, int]]] = {}
         narrow = self.stored.attention < ACTIVATION_BYTES
         self.cache_bytes = profile.cache_bits / 8 if narrow else ACTIVATION_BYTES
         if scenario.cache_bits is not None:
@@ -323,13 +324,11 @@ class CostModel:
     def stage_weight_bytes(self, stage: int) -> float:
         """Weights of one GPU of a stage.
 
-        Its layers, the whole embedding (and positions) on the first stage, its slice of the head and
-        the last norm on the last.
+        Its layers, the whole embedding (and positions) on the first stage, its slice of the head
+        and the last norm on the last.
         """
         model, p = self.scenario.model, self.scenario.parallel
-        total = sum(
-            self.layer_weight_bytes(model.layers[i]) for i in stage_layers(self.scenario, stage)
-        )
+        total = sum(n * self.layer_weight_bytes(layer) for layer, n in self._kinds(stage))
         table = model.vocab_size * self.h * self.stored.outer
         if stage == 0:
             total += table + model.extra_parameters * self.stored.outer
@@ -345,7 +344,13 @@ class CostModel:
 
     def stage_sequence_bytes(self, stage: int, tokens: float) -> float:
         """Cache of one sequence of `tokens` on one GPU of a stage."""
-        layers = self.scenario.model.layers
-        counts = Counter(id(layers[i]) for i in stage_layers(self.scenario, stage))
-        kinds = {id(layer): layer for layer in layers}
-        return sum(count * self.layer_kv_bytes(kinds[k], tokens) for k, count in counts.items())
+        return sum(n * self.layer_kv_bytes(layer, tokens) for layer, n in self._kinds(stage))
+
+    def _kinds(self, stage: int) -> list[tuple[LayerSpec, int]]:
+        """The layers of a stage, each kind once with its number; equal ones are one object."""
+        if stage not in self._stage_kinds:
+            layers = self.scenario.model.layers
+            counts = Counter(id(layers[i]) for i in stage_layers(self.scenario, stage))
+            kinds = {id(layer): layer for layer in layers}
+            self._stage_kinds[stage] = [(kinds[key], n) for key, n in counts.items()]
+        return self._stage_kinds[stage]

@@ -105,4 +105,4 @@ def is_dispatched(scenario: Scenario) -> bool:
     an expert group spans several data-parallel ranks.
     """
     p = scenario.parallel
-    return scenario.model.has_experts and p.ep > p.tp and p.dp > 1
+    return p.ep > p.tp and p.dp > 1 and scenario.model.has_experts

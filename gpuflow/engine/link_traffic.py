@@ -108,12 +108,19 @@ def fabric_traffic(timeline: Timeline) -> FabricTraffic:
 
 
 def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:
-    """Bytes over each link and pass; links that carry nothing are left out."""
+    """Bytes over each link for the whole batch; links that carry nothing are left out.
+
+    Chunks and micro-batches that the timeline folds carry what the pass shown does.
+    """
     found = fabric_traffic(timeline)
+    pipelining = timeline.pipelining
+    passes: dict[Phase, int] = {"prefill": 1, "decode": 1}
+    if pipelining is not None:
+        passes = {"prefill": pipelining.prefill_passes, "decode": pipelining.micro_batches}
     phases: tuple[Phase, Phase] = ("prefill", "decode")
     rows: list[LinkBytes] = []
     for phase in phases:
-        carried = found.carried(phase)
+        carried = passes[phase] * found.carried(phase)
         for link in np.flatnonzero(carried).tolist():
             source, destination = found.fabric.link_ends(link)
             rows.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from gpuflow.cluster.cost import ACTIVATION_BYTES, CostModel, decode_shape
@@ -119,10 +120,12 @@ def lap_seconds(timeline: Timeline, position: int) -> float:
     fixed = scenario.with_workload(context_tokens=round(decode_shape(scenario, position).context))
     cost, mean_cost = CostModel(fixed), CostModel(scenario)
     shape, mean_shape = decode_shape(fixed), decode_shape(scenario)
+    counts = Counter(map(id, scenario.model.layers))
+    kinds = {id(layer): layer for layer in scenario.model.layers}
     difference = 0.0
-    for layer in scenario.model.layers:
-        difference += cost.attention(layer, shape).time_s
-        difference -= mean_cost.attention(layer, mean_shape).time_s
+    for key, layer in kinds.items():
+        there, mean = cost.attention(layer, shape), mean_cost.attention(layer, mean_shape)
+        difference += counts[key] * (there.time_s - mean.time_s)
     # other groups in flight make the lap longer than the way of one
     turns = timeline.tpot_s / timeline.pass_s("decode")
     return timeline.tpot_s + turns * difference

@@ -1,4 +1,4 @@
-"""From a scenario's steps to tasks: what runs, on which ranks, after what.
+"""From a scenario's steps to tasks: what runs on which ranks, one task after the other.
 
 Selectors are resolved here, operations that the split leaves nothing to do vanish, and every task
 gets its size and its time.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from gpuflow.cluster.cost import CostModel, PassShape, decode_shape, prefill_shape
 from gpuflow.cluster.mesh import Groups, Mesh, mesh_of
@@ -45,12 +45,10 @@ from gpuflow.scenario.spec import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One piece of work; it starts when all tasks in `after` have ended."""
+    """One piece of work; it starts when the one before it has ended."""
 
     step: int
     kind: Literal["compute", "collective", "send", "host"]
-    after: tuple[int, ...]
-    """Positions in the plan."""
     duration_s: float
     time_source: TimeSource = "assumed"
     stage: int | None = None
@@ -89,12 +87,17 @@ class Planner:
         self.cost = CostModel(scenario)
         self._seconds: dict[tuple[object, ...], float] = {}
         self._messages: dict[tuple[object, ...], MessageTime] = {}
+        self._sent: dict[tuple[object, ...], dict[str, Any] | None] = {}
+        self._alone = [
+            tuple((rank,) for rank in self.mesh.stage_ranks(stage))
+            for stage in range(scenario.parallel.pp)
+        ]
         self._algorithms: dict[tuple[object, ...], str] = {}
 
     def tasks(self) -> tuple[Task, ...]:
         """All tasks of one prefill pass and one decode lap.
 
-        One request is in flight, so each task waits for the one before it.
+        One batch is in flight, so each task waits for the one before it.
         """
         drafts: list[Task] = []
         for index, step in enumerate(self.scenario.steps):
@@ -107,10 +110,7 @@ class Planner:
                 drafts.extend(self._resolve(operation, place))
         if self.scenario.workload.overlap:
             drafts = self._overlapped(drafts)
-        return tuple(
-            replace(task, after=(position - 1,) if position else ())
-            for position, task in enumerate(drafts)
-        )
+        return tuple(drafts)
 
     def _overlapped(self, drafts: list[Task]) -> list[Task]:
         """Messages of layers as long as they show beside the computing of the other half."""
@@ -148,7 +148,6 @@ class Planner:
             yield Task(
                 step=place.step,
                 kind="host",
-                after=(),
                 duration_s=self.scenario.profile.host_s_per_step,
                 host_action="schedule",
                 groups=self.mesh.groups("world", 0),
@@ -185,7 +184,7 @@ class Planner:
         chosen = {"all": numbers, "first": numbers[:1], "rest": numbers[1:]}[operation.which]
         for number in chosen:
             spec = self.scenario.model.layers[indices[number - 1]]
-            at = replace(place, layer=number, layers=len(indices), spec=spec)
+            at = _Place(place.step, place.shape, place.stage, number, len(indices), spec)
             for inner in _present(operation.operations, spec):
                 yield from self._resolve(inner, at)
 
@@ -194,7 +193,7 @@ class Planner:
 
     def _compute(self, operation: ComputeOp, place: _Place) -> Task:
         stage = self._stage_or_last(place)
-        key = (operation.part, place.spec, place.shape)
+        key = (operation.part, id(place.spec), place.shape)
         seconds = self._seconds.get(key)
         if seconds is None:
             spec = place.spec or self.scenario.model.layers[0]
@@ -206,13 +205,12 @@ class Planner:
         return Task(
             step=place.step,
             kind="compute",
-            after=(),
             duration_s=seconds,
             stage=stage,
             layer=place.layer,
             layers=place.layers,
             part=operation.part,
-            groups=tuple((rank,) for rank in self.mesh.stage_ranks(stage)),
+            groups=self._alone[stage],
         )
 
     def _collective(self, operation: CollectiveOp, place: _Place) -> Iterator[Task]:
@@ -221,35 +219,43 @@ class Planner:
             return
         if operation.when == "not_dispatched" and exchanged:
             return
+        # layers alike send alike
+        key = (id(operation), place.stage, place.step, bool(place.layer))
+        if key not in self._sent:
+            self._sent[key] = self._message(operation, place)
+        message = self._sent[key]
+        if message is not None:
+            yield Task(layer=place.layer, **message)
+
+    def _message(self, operation: CollectiveOp, place: _Place) -> dict[str, Any] | None:
+        """All of a collective's task but the layer; None in groups of one rank."""
         stage = self._stage_or_last(place)
         groups = self.mesh.groups(operation.group, stage)
         n = len(groups[0])
         if n < 2:
-            return
+            return None
         size = message_size(self.scenario, operation.payload, place.shape, n)
         timed = self._timed(operation.collective, groups, size)
         if place.layer and self._halved(place.shape):
             half = self._timed(operation.collective, groups, size / 2)
             timed = MessageTime(2 * half.time_s, half.source)
         within_stage = operation.group in {"tp", "dp", "ep"}
-        yield Task(
-            step=place.step,
-            kind="collective",
-            after=(),
-            duration_s=timed.time_s,
-            time_source=timed.source,
-            stage=stage if within_stage else None,
-            layer=place.layer,
-            layers=place.layers,
-            collective=operation.collective,
-            algorithm=self._algorithm(operation.collective, groups, size),
-            payload=operation.payload,
-            traffic_class=traffic_class(operation.payload, is_send=False),
-            groups=groups,
-            root=self._root(operation, groups),
-            message_size_bytes=size,
-            bus_bandwidth_bytes_per_s=_bus_bandwidth(operation.collective, size, n, timed),
-        )
+        return {
+            "step": place.step,
+            "kind": "collective",
+            "duration_s": timed.time_s,
+            "time_source": timed.source,
+            "stage": stage if within_stage else None,
+            "layers": place.layers,
+            "collective": operation.collective,
+            "algorithm": self._algorithm(operation.collective, groups, size),
+            "payload": operation.payload,
+            "traffic_class": traffic_class(operation.payload, is_send=False),
+            "groups": groups,
+            "root": self._root(operation, groups),
+            "message_size_bytes": size,
+            "bus_bandwidth_bytes_per_s": _bus_bandwidth(operation.collective, size, n, timed),
+        }
 
     def _timed(self, collective: Collective, groups: Groups, size_bytes: float) -> MessageTime:
         key = (collective, groups, size_bytes)
@@ -287,7 +293,6 @@ class Planner:
         yield Task(
             step=place.step,
             kind="send",
-            after=(),
             duration_s=timed.time_s,
             time_source=timed.source,
             stage=stage,
@@ -304,7 +309,6 @@ class Planner:
         return Task(
             step=place.step,
             kind="host",
-            after=(),
             duration_s=0.0,
             host_action=operation.action,
             groups=self.mesh.groups("world", 0),
