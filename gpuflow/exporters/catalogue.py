@@ -41,14 +41,15 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 def model_record(model: ModelSpec, language: Language) -> Record:
     """One model: what its config says and what follows from it."""
     moe, attention = model.moe, model.attention
+    kv, lasting = kv_bytes_per_token(model), lasting_kv_bytes_per_token(model)
     return {
         "id": model.name,
         "title": model.title,
         "parameters": parameters(model),
         "active_parameters": active_parameters(model),
         "weight_bytes": model_bytes(model, model.precision),
-        "kv_bytes_per_token": kv_bytes_per_token(model),
-        "kv_bytes_per_token_beyond_windows": lasting_kv_bytes_per_token(model),
+        "kv_bytes_per_token": kv,
+        "kv_bytes_per_token_beyond_windows": lasting if lasting != kv else None,
         "state_bytes_per_sequence": state_bytes_per_sequence(model) or None,
         "layers": len(model.layers),
         "hidden_size": model.hidden_size,

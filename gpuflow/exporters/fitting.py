@@ -53,7 +53,8 @@ def shortage_text(scenario: Scenario, language: Language) -> str:
         memory=format_bytes(worst.device_bytes),
         gpu=scenario.cluster.device.title,
     )
-    return f"{shortage} {_way_out(smallest_split(scenario), language)}".strip()
+    gap = "" if language == "zh" else " "
+    return f"{shortage}{gap}{_way_out(smallest_split(scenario), language)}"
 
 
 def _way_out(split: ParallelSpec | None, language: Language) -> str:

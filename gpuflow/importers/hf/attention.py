@@ -136,7 +136,7 @@ def _latent_attention(config: Config, family: Family) -> AttentionSpec:
     return AttentionSpec(
         heads=heads,
         kv_heads=heads,
-        head_size=nope + rope,
+        head_size=nope,
         qkv_bias=switch(config, family.qkv_bias),
         output_bias=switch(config, family.output_bias),
         latent=latent,
