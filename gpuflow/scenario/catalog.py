@@ -97,6 +97,11 @@ def profile_names() -> tuple[str, ...]:
     return tuple(_entries("profile"))
 
 
+def model_spellings() -> Mapping[str, str]:
+    """Ids of models by every spelling that leads to them, in small letters."""
+    return _aliases("model")
+
+
 def has_model(name: str) -> bool:
     """Whether the catalogue has a model of that name."""
     return _plain(name) in _aliases("model")
