@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuflow.cluster.cost import CostModel
+from gpuflow.cluster.cost import CostModel, decode_shape
 from gpuflow.cluster.memory import (
     activation_bytes,
     has_room,
@@ -18,6 +18,7 @@ from gpuflow.cluster.memory import (
     tokens_at_once,
     what_fits,
 )
+from gpuflow.cluster.parameters import held_mixing_weights
 from gpuflow.scenario.spec import Scenario
 
 H100_BYTES = 81_559 * 2**20
@@ -192,3 +193,17 @@ def test_nothing_is_proposed_where_all_fits(big: Scenario) -> None:
 def test_a_batch_that_fits_no_split_has_none(load) -> None:
     scenario = load(model="llama-3-8b", tp=1, pp=1, batch=1_000_000, prompt=1_000_000)
     assert smallest_split(scenario) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "cached"),
+    [("qwen3-235b-a22b", 4, 256), ("qwen3-235b-a22b", 8, 256), ("deepseek-v3", 8, 576)],
+)
+def test_a_decoded_token_reads_what_its_gpu_holds(load, name: str, tp: int, cached: int) -> None:
+    """Attention reads its weights once and 16 bits of every cached value of 3000 tokens."""
+    scenario = load(model=name, gpu="h200", tp=tp, pp=1, batch=2, context=3000)
+    cost, layer = CostModel(scenario), scenario.model.layers[-1]
+    held = held_mixing_weights(layer, scenario.model.hidden_size, tp)
+    stored = 1.0 if name == "deepseek-v3" else 2.0
+    read = cost.attention(layer, decode_shape(scenario)).read_bytes
+    assert read == pytest.approx(held * stored + 2 * 3000 * cached * 2)

@@ -230,3 +230,13 @@ def _assert_read_or_reported(path: Path) -> None:
     except ImportFormatError as error:
         problems = error.problems
     assert bool(report(problems, "zh")) == bool(problems)
+
+
+@pytest.mark.parametrize("key", ["block_configs", "num_kv_shared_layers", "mamba_d_state"])
+def test_keys_of_other_forms_are_refused_wherever_they_stand(tmp_path: Path, key: str) -> None:
+    data = json.loads((DATA / "dense.json").read_text())
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(data | {key: 7}))
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(path)
+    assert [(p.code, p.key) for p in caught.value.problems] == [("config_other_form", key)]

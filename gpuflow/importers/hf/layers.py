@@ -26,6 +26,8 @@ _MIXER_KEYS = (
     "attn_layer_period",
     "linear_attn_config",
 )
+_BLOCKS_TYPE = "nemotron-nas"
+"""The family whose files describe every layer by a block of its own."""
 _GEMMA4_SPARSE_NORMS = 8
 """Four norms, three more around the experts, and the router's scale."""
 _FALCON_SINGLE_NORM = 2
@@ -34,10 +36,10 @@ _FALCON_SINGLE_NORM = 2
 def layers_of(config: Config, family: Family, hidden_size: int) -> tuple[LayerSpec, ...]:
     """Every layer, first to last; equal ones share one object."""
     _refuse_other_forms(config, family)
+    if _BLOCKS_TYPE in family.types:
+        return _from_blocks(config, family, hidden_size)
     forms = layer_forms(config, family)
     own_attention = attentions(config, family, forms, hidden_size)
-    if config.has("block_configs"):
-        return _from_blocks(config, family, forms, hidden_size)
     own_mlps = mlps(config, family, forms, hidden_size)
     has_mixer = any(form.mixing in {"mixer", "both"} for form in forms)
     own_mixer = mixer(config, family, hidden_size) if has_mixer else None
@@ -59,13 +61,12 @@ def _sharing(layers: list[LayerSpec]) -> tuple[LayerSpec, ...]:
     return tuple(shared.setdefault(layer, layer) for layer in layers)
 
 
-def _from_blocks(
-    config: Config, family: Family, forms: list[Form], hidden_size: int
-) -> tuple[LayerSpec, ...]:
-    own = attentions(config, family, forms, hidden_size)["full"]
+def _from_blocks(config: Config, family: Family, hidden_size: int) -> tuple[LayerSpec, ...]:
+    usual = [Form("full", "dense")]
+    own = attentions(config, family, usual, hidden_size)["full"]
     if not config.has("intermediate_size"):
         config.defaults = {**config.defaults, "intermediate_size": hidden_size}
-    layers = block_layers(config, own, mlps(config, family, forms[:1], hidden_size)[0])
+    layers = block_layers(config, own, mlps(config, family, usual, hidden_size)[0])
     return _sharing(layers)
 
 
@@ -81,6 +82,8 @@ def _norms(config: Config, family: Family, mlp: MlpSpec) -> int:
 def _refuse_other_forms(config: Config, family: Family) -> None:
     """Names whatever would make the family's usual reading wrong."""
     refused = [key for key in _SHARED_ELSEWHERE if config.data.get(key)]
+    if _BLOCKS_TYPE not in family.types and config.data.get("block_configs"):
+        refused.append("block_configs")
     if family.mixers == "none":
         refused += [key for key in _MIXER_KEYS if config.data.get(key)]
     if not family.has_latent:
