@@ -190,7 +190,8 @@ def tp_link(language: Language, stage: int) -> bool:
     second = next(i for i, row in enumerate(rows) if bare(t_stage(language, 2)) in bare(row))
     own = rows[:second] if stage == 1 else rows[second:]
     word = t("ui.collective.all_reduce", language)
-    return any("═»" in row or "«═" in row for row in own) and word in "\n".join(own)
+    is_moving = any("═" in row and {"»", "«"} & set(row) for row in own)
+    return is_moving and word in "\n".join(own)
 
 
 def t_stage(language: Language, stage: int) -> str:
