@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "bytes", "decimal_bytes", "time", "rate", "bit_rate", "flops", "count", "share", "text"
+    "bytes",
+    "decimal_bytes",
+    "time",
+    "rate",
+    "bit_rate",
+    "flop",
+    "flops",
+    "count",
+    "share",
+    "text",
 ]
 
 NOT_A_NUMBER = "n/a"
@@ -121,6 +130,16 @@ def format_flops(rate_flop_per_s: float) -> str:
     return f"{_digits(rate_flop_per_s / 1e12)} TFLOP/s"
 
 
+def format_flop(flop: float) -> str:
+    """An amount of floating-point operations.
+
+    Example:
+        >>> format_flop(214.7e9)
+        '215 GFLOP'
+    """
+    return _scaled(flop, 1000, ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"))
+
+
 def format_count(count: float) -> str:
     """A number of things, with thousands apart; a fraction keeps three significant digits.
 
@@ -147,6 +166,7 @@ _FORMATS: Mapping[Kind, Callable[[float], str]] = {
     "time": format_time,
     "rate": format_rate,
     "bit_rate": format_bit_rate,
+    "flop": format_flop,
     "flops": format_flops,
     "count": format_count,
     "share": format_share,

@@ -75,15 +75,20 @@ def tokens_at_once(scenario: Scenario) -> int:
 
 def activation_bytes(scenario: Scenario, stage: int) -> float:
     """Working memory of the largest pass on one GPU of a stage."""
-    cost, p, model = CostModel(scenario), scenario.parallel, scenario.model
+    p, model, width = scenario.parallel, scenario.model, scenario.model.hidden_size
     tokens = tokens_at_once(scenario)
-    kinds = {id(model.layers[i]): model.layers[i] for i in stage_layers(scenario, stage)}
-    widest = max(_layer_values(layer, cost) for layer in kinds.values())
-    needed = tokens * ACTIVATION_BYTES * (2 * cost.h + widest)
+    needed = tokens * ACTIVATION_BYTES * (2 * width + widest_values(scenario, stage))
     if stage == p.pp - 1:
         logits = scenario.workload.batch * model.vocab_size / p.tp * LOGIT_BYTES
-        needed = max(needed, logits + tokens * ACTIVATION_BYTES * cost.h)
+        needed = max(needed, logits + tokens * ACTIVATION_BYTES * width)
     return needed
+
+
+def widest_values(scenario: Scenario, stage: int) -> float:
+    """Values a token at work holds beside the residual stream, in the widest layer of a stage."""
+    cost, layers = CostModel(scenario), scenario.model.layers
+    kinds = {id(layers[i]): layers[i] for i in stage_layers(scenario, stage)}
+    return max(_layer_values(layer, cost) for layer in kinds.values())
 
 
 def _layer_values(layer: LayerSpec, cost: CostModel) -> float:

@@ -38,6 +38,8 @@ class KernelCurve:
     """Of sizes inside the range that was measured."""
     size_range: tuple[float, float]
     """Smallest and largest size measured, in bytes."""
+    published: tuple[str, ...] = ()
+    """Who measured what it rests on."""
 
     def seconds(self, size_bytes: float) -> float:
         """Time of a size, or of an array of sizes."""
@@ -104,6 +106,7 @@ def _sampled(
         times=np.asarray(found.seconds, dtype=float),
         source="calibrated" if own is not None else found.time_source,
         size_range=own.size_range if own is not None else (0.0, 0.0),
+        published=found.detail.sources,
     )
 
 

@@ -216,6 +216,14 @@ def _memory(estimate: Estimate, language: Language) -> Table:
     shortage = shortage_text(estimate.timeline.scenario, language)
     notes = [shortage] if shortage else []
     notes += fits_rows(estimate.fits, language)
+    notes += closing_notes(estimate, language)
+    names = ("gpu", "weights", "kv", "working", "free")
+    return table_of(t("estimate.memory", language), _columns(names, 1, language), rows, notes)
+
+
+def closing_notes(estimate: Estimate, language: Language) -> list[str]:
+    """What was taken for granted, a sentence each, and in one what is not modelled."""
+    notes: list[str] = []
     for item in estimate.assumed:
         text = t(f"assumed.{item.reason}", language, key=item.key, value=item.value)
         notes.append(t("estimate.assumed", language, text=text))
@@ -223,8 +231,7 @@ def _memory(estimate: Estimate, language: Language) -> Table:
     mark = "；" if language == "zh" else "; "
     left_out = mark.join(t(f"not_modelled.{code}", language) for code in estimate.not_modelled)
     notes.append(t("estimate.not_modelled", language, text=left_out))
-    names = ("gpu", "weights", "kv", "working", "free")
-    return table_of(t("estimate.memory", language), _columns(names, 1, language), rows, notes)
+    return notes
 
 
 def _alike(memory: Sequence[RankMemory]) -> list[tuple[RankMemory, RankMemory]]:

@@ -88,6 +88,7 @@ def test_every_verb_has_language_format_and_colour_options(
     ("verb", "names"),
     [
         ("table", {"--overhead"}),
+        ("estimate", {"--explain"}),
         ("play", {"--at", "--size", "--print", "--plain"}),
         ("accuracy", {"--truth", "--rows"}),
         (
@@ -117,6 +118,16 @@ def test_estimate_json(gpuflow: Any) -> None:
         set(row) >= {"rank", "weights_bytes", "kv_bytes", "free_bytes"} for row in found["memory"]
     )
     assert all(set(row) >= {"position", "tpot_s"} for row in found["tpot_at"])
+
+
+def test_estimate_explain_json(gpuflow: Any) -> None:
+    found = gpuflow("estimate", "--explain", "--format", "json").json
+    names = {"id", "group", "text", "value", "unit", "formula", "inputs", "time_sources"}
+    assert all(set(figure) == names for figure in found["explained"])
+    inputs = [one for figure in found["explained"] for one in figure["inputs"]]
+    names = {"symbol", "id", "text", "value", "unit", "origin", "source"}
+    assert all(set(one) == names for one in inputs)
+    assert next(f["value"] for f in found["explained"] if f["id"] == "ttft_s") == found["ttft_s"]
 
 
 def test_estimate_figures_of_the_default_scenario(gpuflow: Any) -> None:
