@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from gpuflow import words
@@ -32,6 +32,8 @@ class Output:
     has_color: bool
     width: int | None
     """Cells of the terminal; None in a pipe or file, where nothing is folded or cut."""
+    beside: Mapping[str, object] = field(default_factory=dict)
+    """Entries that every JSON document gets."""
 
     def write(self, text: str) -> None:
         """One piece of data, a line end added."""
@@ -49,7 +51,7 @@ class Output:
 
     def document(self, content: Mapping[str, object]) -> None:
         """The verb's JSON document, its schema first."""
-        document = {"schema": f"gpuflow/{self.verb}/1", **content}
+        document = {"schema": f"gpuflow/{self.verb}/1", **content, **self.beside}
         # Escapes keep the document whole where the encoding cannot carry it.
         plain = not can_show(self.streams.stdout, f"{CHINESE}µ⇄")
         text = json.dumps(document, indent=2, ensure_ascii=plain, allow_nan=False)

@@ -13,12 +13,16 @@ from gpuflow.scenario.spec import Scenario
 
 
 def scenario_of(request: Request) -> Scenario:
-    """Load the scenario and apply the options.
+    """Load the scenario and apply the options; a launch line counts as options too.
 
     Raises:
         ScenarioError: The file, an option, or what they make together is wrong.
         ImportFormatError: `--model` names a config.json that cannot be read.
     """
+    if request.launch is not None:
+        from gpuflow.cli.launching import scenario_of_launch
+
+        return scenario_of_launch(request, request.launch)
     changes = {field.name: getattr(request, field.name) for field in fields(Overrides)}
     changes["layers"] = request.layers.counts if request.layers else None
     name = request.scenario or DEFAULT_SCENARIO

@@ -58,10 +58,15 @@ def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]
 
     @wraps(function)
     def command(context_: typer.Context, **values: Any) -> int:
-        given = {name: values[name] for name in own}
+        given, output = {name: values[name] for name in own}, context_.obj
         if takes_request:
-            given["request"] = Request(**{name: values[name] for name in request})
-        return function(context_.obj, **given) or 0
+            asked = Request(**{name: values[name] for name in request})
+            given["request"] = asked
+            if asked.launch is not None:
+                from gpuflow.cli.launching import announce
+
+                output = announce(asked, output)
+        return function(output, **given) or 0
 
     command.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
     command.__annotations__ = {argument.name: argument.annotation for argument in arguments}

@@ -1,0 +1,1 @@
+"""Launch lines of inference engines: words, flags, and what they mean."""

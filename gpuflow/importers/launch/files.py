@@ -1,0 +1,126 @@
+"""An engine's YAML file as flags or keys, and containers' manifests as command lines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuflow.errors import ImportFormatError
+from gpuflow.importers.launch.engines import ENGINES, Engine, engine
+from gpuflow.importers.launch.reading import EngineId
+from gpuflow.importers.launch.script import Command, Script
+from gpuflow.scenario import nodes
+from gpuflow.scenario.source import Source
+
+_TRUE = frozenset({"true", "yes", "on"})
+
+
+def read_settings(source: Source) -> dict[str, Any]:
+    """The keys of a YAML file, those inside others behind a dot, with texts as values.
+
+    A switch is True or False, a list the texts of its items; null is left out.
+
+    Raises:
+        ImportFormatError: It is no YAML, or not of the plain kind that settings need.
+    """
+    problems = nodes.Problems(source)
+    tree = nodes.parse_document(source, problems)
+    if problems.found:
+        raise ImportFormatError(problems.in_order())
+    return dict(_flat("", tree))
+
+
+def _flat(path: str, node: nodes.Node) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, nodes.Mapping):
+        if path:
+            # What has settings inside is itself set.
+            yield path, True
+        for key, value in node.values.items():
+            yield from _flat(f"{path}.{key}" if path else key, value)
+    elif isinstance(node, nodes.Sequence):
+        if all(isinstance(item, nodes.Scalar) for item in node.items):
+            yield path, [item.value for item in node.items if isinstance(item, nodes.Scalar)]
+            return
+        for index, item in enumerate(node.items):
+            yield from _flat(f"{path}.{index}", item)
+    elif isinstance(node, nodes.Scalar) and node.yaml_type != "null":
+        yield path, _value(node)
+
+
+def _value(node: nodes.Scalar) -> bool | str:
+    if node.yaml_type == "bool":
+        return node.value.lower() in _TRUE
+    return node.value
+
+
+def as_words(settings: Mapping[str, Any], owner: Engine) -> list[str]:
+    """Settings named like flags, as the words they stand for."""
+    words: list[str] = []
+    for key, value in settings.items():
+        flag = f"--{key}"
+        if isinstance(value, bool):
+            plain = flag if flag in owner.arity else flag.replace("_", "-")
+            if owner.arity.get(plain, "switch") == "switch":
+                words += [flag] if value else []
+            elif "." not in key:
+                words.append(f"{flag}={str(value).lower()}")
+        elif isinstance(value, list):
+            words += [flag, *value] if value else []
+        elif "." not in key:
+            words.append(f"{flag}={value}")
+    return words
+
+
+def owner_of(settings: Mapping[str, Any]) -> EngineId | None:
+    """The engine whose settings a file most probably holds; None where it fits no engine."""
+    scores = {name: sum(_is_key(key, engine(name)) for key in settings) for name in ENGINES}
+    best = max(ENGINES, key=lambda name: scores[name])
+    return best if scores[best] else None
+
+
+def _is_key(key: str, owner: Engine) -> bool:
+    if owner.file is not None:
+        known = {*owner.file.means, *owner.file.changes, *owner.file.known}
+        return key in known or key.partition(".")[0] in known
+    return f"--{key.replace('_', '-')}" in owner.arity
+
+
+# ---------------------------------------------------------------- manifests
+
+
+def manifest_script(settings: Mapping[str, Any]) -> Script:
+    """The commands that the containers of a compose file or a Kubernetes manifest run."""
+    script = Script()
+    for key in settings:
+        place, _, last = key.rpartition(".")
+        if last not in {"command", "args"} or (last == "args" and f"{place}.command" in settings):
+            continue
+        parts = [f"{place}.{name}" for name in ("entrypoint", "command", "args")]
+        words = [word for part in parts for word in _words(settings.get(part))]
+        image = settings.get(f"{place}.image")
+        if isinstance(image, str):
+            # The image's own entry point is recognised as on a command line.
+            words = ["docker", "run", image, *words]
+        script.commands.append(Command(tuple(words), _environment(settings, place)))
+    return script
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    try:
+        return shlex.split(value) if isinstance(value, str) else []
+    except ValueError:
+        return []
+
+
+def _environment(settings: Mapping[str, Any], place: str) -> dict[str, str]:
+    start = f"{place}.environment"
+    listed = settings.get(start)
+    pairs = [item.partition("=") for item in listed] if isinstance(listed, list) else []
+    found = {name: value for name, _, value in pairs}
+    for key, value in settings.items():
+        if key.startswith(f"{start}.") and isinstance(value, str):
+            found[key.removeprefix(f"{start}.")] = value
+    return found
