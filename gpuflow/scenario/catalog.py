@@ -24,7 +24,7 @@ from gpuflow.units import parse_bandwidth, parse_flops, parse_size, parse_time
 Kind = Literal["model", "gpu", "fabric", "profile"]
 Entry = dict[str, Any]
 
-DEFAULT_PROFILE = "ideal"
+DEFAULT_PROFILE = "vllm"
 PRECISIONS = ("bf16", "fp16", "fp8", "fp4", "int8", "int4")
 """What weights can be stored in."""
 

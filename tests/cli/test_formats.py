@@ -126,7 +126,7 @@ def test_colours_are_there_when_somebody_wants_them(
 
 
 def test_verdicts_read_without_colour(gpuflow: Any) -> None:
-    text = gpuflow("table", "--no-color", "--lang", "en").out
+    text = gpuflow("table", "--profile", "ideal", "--no-color", "--lang", "en").out
     assert re.search(r"✓ ok \d", text)
     assert re.search(r"! tight \d|✗ short \d", text)
 

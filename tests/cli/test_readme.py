@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PICTURE = ROOT / "tests" / "data" / "readme" / "play-80x24.txt"
-PICTURE_COMMAND = "gpuflow play --at 60us --size 80x24 --print"
+PICTURE_COMMAND = "gpuflow play --profile ideal --at 60us --size 80x24 --print"
 
 pytestmark = pytest.mark.skipif(not README.is_file(), reason="not run from a checkout")
 

@@ -51,7 +51,7 @@ def test_a_file_becomes_a_scenario() -> None:
     assert scenario.cluster.scale_up == catalog.fabric("nvlink-4")
     assert scenario.cluster.scale_out == catalog.fabric("ib-ndr")
     assert scenario.parallel.world == 4
-    assert (scenario.precision, scenario.profile.name) == ("bf16", "ideal")
+    assert (scenario.precision, scenario.profile.name) == ("bf16", "vllm")
     assert scenario.workload.context_tokens is None
     assert [step.id for step in scenario.steps][:2] == ["one", "two"]
     assert scenario.steps[-1].operations == (
