@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuflow.cluster.mesh import Groups, Mesh
-from gpuflow.cluster.prediction import predict
+from gpuflow.cluster.prediction import Detail, predict
 from gpuflow.cluster.selection import Case, select
 from gpuflow.collectives.algorithms import ALGORITHMS, default_algorithm
 from gpuflow.engine.timeline import TimeSource
@@ -38,8 +38,13 @@ class KernelCurve:
     """Of sizes inside the range that was measured."""
     size_range: tuple[float, float]
     """Smallest and largest size measured, in bytes."""
-    published: tuple[str, ...] = ()
-    """Who measured what it rests on."""
+    detail: Detail
+    """The curves it rests on, with their rows, GPUs, sources and errors."""
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Who measured what it rests on."""
+        return self.detail.sources
 
     def seconds(self, size_bytes: float) -> float:
         """Time of a size, or of an array of sizes."""
@@ -106,7 +111,7 @@ def _sampled(
         times=np.asarray(found.seconds, dtype=float),
         source="calibrated" if own is not None else found.time_source,
         size_range=own.size_range if own is not None else (0.0, 0.0),
-        published=found.detail.sources,
+        detail=found.detail,
     )
 
 

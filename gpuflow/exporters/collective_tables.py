@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuflow.cluster.calibration import Calibration
+from gpuflow.cluster.prediction import Detail
 from gpuflow.cluster.selection import RULE_SOURCES, Selection
 from gpuflow.cluster.winners import Winner
 from gpuflow.exporters.collectives import (
@@ -192,16 +193,7 @@ def selection_notes(selection: Selection, language: Language) -> Iterable[str]:
         key = "asked" if selection.rule == "asked" else basis
         yield t(f"collective.from.{key}", language, source=RULE_SOURCES["nccl_planner"])
     else:
-        if detail.step != "fit":
-            yield t(
-                f"collective.from.{detail.step}",
-                language,
-                gpu=case.cluster.device.title,
-                gpus=list(detail.gpus),
-                ranks=list(dict.fromkeys(one.key.ranks for one in detail.calibrations)),
-                launches=list(dict.fromkeys(one.key.launch for one in detail.calibrations)),
-            )
-        yield from _curve_notes(detail.calibrations, language)
+        yield from detail_notes(detail, case.cluster.device.title, language)
         if detail.step == "fit" and "extrapolated" in selection.time_source:
             key = "fused" if case.launch == "fused" else "outside"
             yield t(f"collective.{key}", language)
@@ -211,6 +203,20 @@ def selection_notes(selection: Selection, language: Language) -> Iterable[str]:
         count = format_count(len(others))
         yield t("collective.others", language, count=count, ways=list(ways))
     yield t("collective.note", language)
+
+
+def detail_notes(detail: Detail, gpu: str, language: Language) -> Iterable[str]:
+    """How measured curves gave the times on a GPU, and a sentence for each curve."""
+    if detail.step != "fit":
+        yield t(
+            f"collective.from.{detail.step}",
+            language,
+            gpu=gpu,
+            gpus=list(detail.gpus),
+            ranks=list(dict.fromkeys(one.key.ranks for one in detail.calibrations)),
+            launches=list(dict.fromkeys(one.key.launch for one in detail.calibrations)),
+        )
+    yield from _curve_notes(detail.calibrations, language)
 
 
 def _way(kernel: str, launch: str, fabric: str) -> str:

@@ -107,7 +107,7 @@ def document(selection: Selection, winners: Mapping[str, Sequence[Winner]]) -> R
     return {
         "points": point_records(selection),
         "measured": [_measured_record(row, selection.case) for row in measured_rows(selection)],
-        "calibration": _calibration_record(selection.detail),
+        "calibration": calibration_record(selection.detail),
         "choice": {"rule": selection.rule, "source": RULE_SOURCES.get(selection.rule)},
         "winners": [record for name in winners for record in _winner_records(name, winners[name])],
     }
@@ -126,7 +126,8 @@ def _measured_record(row: Row, case: Case) -> Record:
     }
 
 
-def _calibration_record(detail: Detail | None) -> Record | None:
+def calibration_record(detail: Detail | None) -> Record | None:
+    """The curves a time rests on, for programs; None where it rests on none."""
     if detail is None:
         return None
     return {

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpuflow.draw.scene import step_texts
+from gpuflow.engine.curves_used import curves_used
 from gpuflow.engine.metrics import Estimate, RankMemory
 from gpuflow.engine.timeline import StepTime
+from gpuflow.exporters.collective_tables import detail_notes
+from gpuflow.exporters.collectives import calibration_record
 from gpuflow.exporters.figures import (
     count_or_nothing,
     time_or_nothing,
@@ -46,6 +49,15 @@ def estimate_document(estimate: Estimate, language: Language) -> dict[str, objec
                 "time_source": row.time_source,
             }
             for row in estimate.traffic
+        ],
+        "calibrations": [
+            {
+                "collective": use.collective,
+                "ranks": use.ranks,
+                "time_sources": list(use.time_sources),
+                **(calibration_record(use.detail) or {}),
+            }
+            for use in curves_used(estimate.timeline)
         ],
         "links": [
             {
@@ -184,8 +196,27 @@ def _traffic(estimate: Estimate, language: Language) -> Table:
         title=t("estimate.traffic", language),
         columns=tuple(_columns((*names, *figures), len(names), language)),
         rows=tuple(rows),
-        notes=(t("estimate.share_note", language),),
+        notes=(t("estimate.share_note", language), *_curve_notes(estimate, language)),
     )
+
+
+def _curve_notes(estimate: Estimate, language: Language) -> list[str]:
+    """What the calibrated times rest on: rows, GPU, source and error of each curve."""
+    gpu = estimate.timeline.scenario.cluster.device.title
+    notes: list[str] = []
+    for use in curves_used(estimate.timeline):
+        gap = "" if language == "zh" else " "
+        text = gap.join(detail_notes(use.detail, gpu, language))
+        notes.append(
+            t(
+                "estimate.curve",
+                language,
+                collective=use.collective,
+                ranks=use.ranks,
+                text=text,
+            )
+        )
+    return notes
 
 
 def _links(estimate: Estimate, language: Language) -> Table:
