@@ -12,6 +12,7 @@ from gpuflow.cli.accuracy import accuracy
 from gpuflow.cli.collective import collective
 from gpuflow.cli.estimate import estimate
 from gpuflow.cli.failures import exit_code_of
+from gpuflow.cli.import_ import import_program
 from gpuflow.cli.listing import list_
 from gpuflow.cli.options import look_ahead
 from gpuflow.cli.output import Output, output_for
@@ -48,6 +49,7 @@ def build_program() -> Any:
     app.callback(invoke_without_command=True)(as_command(_program))
     for name, function in VERBS.items():
         app.command(name, cls=VerbCommand)(as_command(function))
+    app.add_typer(import_program(), name="import")
     return typer.main.get_command(app)
 
 
@@ -72,7 +74,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     streams = prepare_streams()
     early = look_ahead(arguments)
-    verb = early.verb if early.verb in VERBS else "play"
+    verb = early.verb if early.verb in {*VERBS, "import"} else "play"
     output = output_for(streams, early, verb)
     if early.lang == "zh" and not can_show(streams.stdout, CHINESE):
         output.tell(words.t("encoding", "en", encoding=streams.stdout.encoding))

@@ -114,7 +114,11 @@ class VerbCommand(TyperCommand):
 
     def get_help(self, context: Any) -> str:
         """Write the help page in the user's language, and leave."""
-        context.obj.write(_verb_page(self, context.obj.language, _width(context.obj)))
+        # "gpuflow import nccl" is the verb import-nccl
+        words_of_path = context.command_path.split()[1:]
+        context.obj.write(
+            _verb_page(self, words_of_path, context.obj.language, _width(context.obj))
+        )
         # The parser would print what is returned here, and escape what the stream's encoding lacks.
         raise typer.Exit
 
@@ -160,34 +164,53 @@ def _program_page(group: Any, language: Language, width: int) -> str:
     lines += [words.t("help.verbs", language)]
     for name in group.commands:
         lines += _entry(name, words.t(f"verb.{name}.short", language), width)
-    lines += ["", words.t("help.options", language), *_options(group, language, width), ""]
+    lines += ["", words.t("help.options", language), *_options(group, "", language, width), ""]
     lines += wrap(words.t("help.more", language), width)
     return "\n".join(lines)
 
 
-def _verb_page(command: Any, language: Language, width: int) -> str:
+def group_page(group: Any, prefix: str, about: str, usage: str, output: Output) -> str:
+    """The help page of a verb that has sub-verbs.
+
+    Args:
+        group: The verb.
+        prefix: What the sub-verbs' names begin with in the locale files.
+        about: What the verb is for.
+        usage: How to call it.
+        output: Language and width.
+    """
+    language, width = output.language, _width(output)
+    lines = [*wrap(about, width), "", words.t("help.usage", language, usage=usage), ""]
+    lines += [words.t("help.verbs", language)]
+    for name in group.commands:
+        lines += _entry(name, words.t(f"verb.{prefix}{name}.short", language), width)
+    return "\n".join(lines)
+
+
+def _verb_page(command: Any, path: list[str], language: Language, width: int) -> str:
+    name = "-".join(path)
     arguments = [item for item in command.params if item.param_type_name == "argument"]
-    usage = " ".join(["gpuflow", command.name, *(item.metavar for item in arguments), "[OPTIONS]"])
-    lines = [*wrap(words.t(f"verb.{command.name}.long", language), width), ""]
+    usage = " ".join(["gpuflow", *path, *(item.metavar for item in arguments), "[OPTIONS]"])
+    lines = [*wrap(words.t(f"verb.{name}.long", language), width), ""]
     lines += [*wrap(words.t("help.usage", language, usage=usage), width), ""]
     if arguments:
         lines += [words.t("help.arguments", language)]
         for item in arguments:
-            lines += _entry(item.metavar, _text(command.name, item.name, language), width)
+            lines += _entry(item.metavar, _text(name, item.name, language), width)
         lines += [""]
-    lines += [words.t("help.options", language), *_options(command, language, width)]
-    examples = words.t(f"verb.{command.name}.examples", language).splitlines()
+    lines += [words.t("help.options", language), *_options(command, name, language, width)]
+    examples = words.t(f"verb.{name}.examples", language).splitlines()
     lines += ["", words.t("help.examples", language), *(f"  {example}" for example in examples)]
     return "\n".join(lines)
 
 
-def _options(command: Any, language: Language, width: int) -> list[str]:
+def _options(command: Any, name: str, language: Language, width: int) -> list[str]:
     lines: list[str] = []
     for item in command.params:
         if item.param_type_name == "option" and not item.hidden:
             value = "" if item.is_flag else f" {item.metavar}"
             label = ", ".join(item.opts) + value
-            lines += _entry(label, _text(command.name, item.name, language), width)
+            lines += _entry(label, _text(name, item.name, language), width)
     return lines + _entry("--help", words.t("option.help", language), width)
 
 

@@ -18,6 +18,7 @@ VERBS = (
     "show",
     "validate",
     "schema",
+    "import",
 )
 SCENARIO_OPTIONS = {
     *("--model", "--gpu", "--tp", "--pp", "--ep", "--dp", "--batch", "--prompt", "--output"),
