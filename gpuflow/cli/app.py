@@ -9,6 +9,7 @@ import typer
 
 from gpuflow import __version__, words
 from gpuflow.cli.accuracy import accuracy
+from gpuflow.cli.card import card
 from gpuflow.cli.collective import collective
 from gpuflow.cli.estimate import estimate
 from gpuflow.cli.failures import exit_code_of
@@ -28,6 +29,7 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "play": play,
     "table": table,
     "estimate": estimate,
+    "card": card,
     "collective": collective,
     "accuracy": accuracy,
     "list": list_,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 DEFAULT_GPU = "h100-sxm"
 _EXPERT_NOTES = frozenset({"experts_by_columns", "exchange"})
-_SEPARATOR = {"en": ", ", "zh": "、"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +195,28 @@ def announce(request: Request, output: Output) -> Output:
     report = report_of(request, launch, scenario_of(request))
     if output.format == "json":
         return replace(output, beside={"launch": launch_record(report, output.language)})
-    for line in launch_lines(report, output.language):
-        output.tell(line)
+    if output.verb != "card":
+        # A card holds it itself.
+        for line in launch_lines(report, output.language):
+            output.tell(line)
     return output
 
 
-def launch_lines(report: LaunchReport, language: Language) -> Iterator[str]:
+def card_notes(
+    request: Request, launch: Launch, scenario: Scenario, language: Language
+) -> list[str]:
+    """What a card says about its launch line, the most important first."""
+    lines = dict(_lines(report_of(request, launch, scenario), language))
+    order = ("unknown", "not_modelled", "assumed")
+    return [lines[key] for key in order if key in lines]
+
+
+def launch_lines(report: LaunchReport, language: Language) -> list[str]:
     """The report for people; flags that change nothing are not worth a word."""
+    return [line for _, line in _lines(report, language)]
+
+
+def _lines(report: LaunchReport, language: Language) -> Iterator[tuple[str, str]]:
     launch = report.launch
     parts = {
         "understood": [f"{taken.flag} {taken.value}".strip() for taken in launch.understood],
@@ -212,10 +226,9 @@ def launch_lines(report: LaunchReport, language: Language) -> Iterator[str]:
     }
     for key, items in parts.items():
         if items:
-            listed = _SEPARATOR[language].join(items)
-            if key in {"assumed", "not_modelled"}:
-                listed = ("；" if language == "zh" else "; ").join(items)
-            yield words.t(f"launch.{key}", language, engine=launch.title, items=listed)
+            mark = "; " if language == "en" else "；"
+            listed = mark.join(items) if key in {"assumed", "not_modelled"} else items
+            yield key, words.t(f"launch.{key}", language, engine=launch.title, items=listed)
 
 
 def note_text(note: Note, language: Language) -> str:
