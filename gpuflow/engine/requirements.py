@@ -3,6 +3,9 @@
 A share s of a step for communication leaves each of its n messages a budget of
 s / (1 - s) x compute / n. Needed bandwidth is bus bandwidth (nccl-tests), per GPU and direction:
 bus factor x message / budget with latency taken as zero, or / (budget - latency) on this cluster.
+
+Under a target for TTFT or TPOT the budget is what a message takes on the slowest fabric with this
+cluster's latencies that meets the target (`gpuflow.engine.targets`).
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ from gpuflow.cluster.mesh import mesh_of
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.collective_time import fabric_of
 from gpuflow.engine.simulate import simulate
-from gpuflow.engine.timeline import Timeline
+from gpuflow.engine.targets import NO_TARGETS, RateKind, Targets, Tier, needed_factor
+from gpuflow.engine.timeline import Span, Timeline
 from gpuflow.scenario.spec import FabricSpec, Phase, Scenario, TrafficClass
 
 RowId = Literal[
@@ -81,37 +85,46 @@ class Requirement:
     verdict: Verdict | None
     notes: tuple[str, ...]
     """Codes of the notes that apply, such as `tp_prefill_understated`."""
+    target_s: float | None = None
+    """TTFT or TPOT that the budget is made for; None: it is made for a share of the pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequirementTable:
-    """All rows for one overhead share."""
+    """All rows for one overhead share, or for targets."""
 
     timeline: Timeline
     overhead: float
     rows: tuple[Requirement, ...]
     conclusions: tuple[str, ...]
     """Codes: tp_decode, tp_prefill, pp, ep."""
+    targets: Targets = NO_TARGETS
 
     def row(self, row_id: RowId) -> Requirement:
         """The row of that id."""
         return next(r for r in self.rows if r.id == row_id)
 
 
-def requirement_table(scenario: Scenario, overhead: float = 0.2) -> RequirementTable:
+def requirement_table(
+    scenario: Scenario, overhead: float = 0.2, targets: Targets = NO_TARGETS
+) -> RequirementTable:
     """Compute the table.
 
     Args:
         scenario: What was asked.
-        overhead: Share of a step that communication may take, 0 < overhead < 1.
+        overhead: Share of a step that communication may take, 0 < overhead < 1; holds for the
+            phase without a target.
+        targets: What TTFT and TPOT have to be.
     """
     timeline = simulate(scenario)
-    rows = tuple(_row(timeline, overhead, *row) for row in ROWS)
+    budgets = _Budgets(timeline, overhead, targets)
+    rows = tuple(_row(timeline, budgets, *row) for row in ROWS)
     return RequirementTable(
         timeline=timeline,
         overhead=overhead,
         rows=rows,
         conclusions=("tp_decode", "tp_prefill", "pp", "ep"),
+        targets=targets,
     )
 
 
@@ -130,54 +143,162 @@ def _base_compute_s(timeline: Timeline, traffic: TrafficClass, phase: Phase) -> 
     return sum(s.duration_s for s in spans)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Budget:
+    """What one message may take, and the bandwidth that keeps it within."""
+
+    budget_s: float | None
+    """None: not even a message that takes no time would do."""
+    needed_here_bytes_per_s: float | None
+    headroom: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """The mean message of a row on this cluster."""
+
+    phase: Phase
+    traffic_class: TrafficClass
+    fabric: FabricSpec
+    is_hop: bool
+    wire_bytes: float
+    predicted_s: float
+    per_pass: int
+
+    @property
+    def latency_s(self) -> float:
+        """What the fabric takes for an empty one."""
+        f = self.fabric
+        return f.hop_latency_s if self.is_hop else f.collective_latency_s
+
+    @property
+    def reached_bytes_per_s(self) -> float:
+        """What it reaches of the fabric."""
+        f = self.fabric
+        return f.hop_bandwidth_bytes_per_s if self.is_hop else f.bus_bandwidth_bytes_per_s
+
+    @property
+    def weighed(self) -> int:
+        """One hop is weighed against one stage, so a pipeline row counts a single message."""
+        return 1 if self.traffic_class == "pp" else self.per_pass
+
+
+class _Budgets:
+    """Budgets of messages under a share of the pass, or under targets."""
+
+    def __init__(self, timeline: Timeline, overhead: float, targets: Targets) -> None:
+        self.timeline, self.overhead, self.targets = timeline, overhead, targets
+        self._factors: dict[tuple[Phase, Tier, RateKind], float | None] = {}
+
+    def of(self, message: _Message) -> _Budget:
+        """The budget of a row's message."""
+        target_s = self.targets.of(message.phase)
+        if target_s is None:
+            return self._of_share(message)
+        return self._of_target(message, target_s)
+
+    def _of_share(self, message: _Message) -> _Budget:
+        base_s = _base_compute_s(self.timeline, message.traffic_class, message.phase)
+        budget_s = self.overhead / (1 - self.overhead) * base_s / message.weighed
+        left_s = budget_s - message.latency_s
+        return _Budget(
+            budget_s=budget_s,
+            needed_here_bytes_per_s=message.wire_bytes / left_s if left_s > 0 else None,
+            headroom=budget_s / message.predicted_s,
+        )
+
+    def _of_target(self, message: _Message, target_s: float) -> _Budget:
+        factor = self._factor(message, target_s)
+        spent_s = self._spent_s(message)
+        here_s = self.timeline.ttft_s if message.phase == "prefill" else self.timeline.tpot_s
+        headroom = max(1 + (target_s - here_s) / spent_s, 0.0) if spent_s else 0.0
+        if factor is None:
+            budget_s = headroom * message.predicted_s
+            return _Budget(
+                budget_s=budget_s or None, needed_here_bytes_per_s=None, headroom=headroom
+            )
+        needed = factor * message.reached_bytes_per_s
+        budget_s = message.latency_s + message.wire_bytes / needed
+        if not self.timeline.scenario.workload.overlap:
+            # hidden messages have no time of their own to compare a budget with
+            headroom = budget_s / message.predicted_s
+        return _Budget(budget_s=budget_s, needed_here_bytes_per_s=needed, headroom=headroom)
+
+    def _factor(self, message: _Message, target_s: float) -> float | None:
+        kind: RateKind = "hop" if message.is_hop else "bus"
+        key = (message.phase, message.fabric.tier, kind)
+        if key not in self._factors:
+            self._factors[key] = needed_factor(self.timeline.scenario, *key, target_s)
+        return self._factors[key]
+
+    def _spent_s(self, message: _Message) -> float:
+        """What messages like it take in a pass on the same fabric."""
+        mesh = mesh_of(self.timeline.scenario)
+        return sum(
+            span.duration_s
+            for span in self.timeline.spans
+            if span.phase == message.phase
+            and span.collective is not None
+            and (span.kind == "send") == message.is_hop
+            and fabric_of(self.timeline.scenario, mesh, span.groups).tier == message.fabric.tier
+        )
+
+
 def _row(
-    timeline: Timeline, overhead: float, row_id: RowId, traffic: TrafficClass, phase: Phase
+    timeline: Timeline, budgets: _Budgets, row_id: RowId, traffic: TrafficClass, phase: Phase
 ) -> Requirement:
     spans = [s for s in timeline.spans if s.phase == phase and s.traffic_class == traffic]
     if not spans:
         return _empty(row_id, traffic, phase)
-    scenario = timeline.scenario
     # a token may travel by more than one collective; the heaviest names the row
     heaviest = max(spans, key=lambda s: s.message_size_bytes)
     spans = [s for s in spans if s.collective == heaviest.collective]
-    n_ranks = len(heaviest.groups[0])
-    fabric = fabric_of(scenario, mesh_of(scenario), heaviest.groups)
-    per_pass = len(spans)
-    # one hop is weighed against one stage, so a pipeline row counts a single message
-    weighed = 1 if traffic == "pp" else per_pass
+    message = _message(timeline.scenario, traffic, phase, heaviest, spans)
+    budget = budgets.of(message)
+    size = sum(s.message_size_bytes for s in spans) / message.per_pass
     base_s = _base_compute_s(timeline, traffic, phase)
-    budget_s = overhead / (1 - overhead) * base_s / weighed
-    predicted_s = sum(s.duration_s for s in spans) / per_pass
-    size = sum(s.message_size_bytes for s in spans) / per_pass
-    wire_bytes = bus_factor(heaviest.collective or "", n_ranks) * size
-    is_hop = heaviest.kind == "send"
-    latency_s = fabric.hop_latency_s if is_hop else fabric.collective_latency_s
-    available = fabric.hop_bandwidth_bytes_per_s if is_hop else fabric.bus_bandwidth_bytes_per_s
-    headroom = budget_s / predicted_s
+    spent_s = message.weighed * message.predicted_s
     row = Requirement(
         id=row_id,
         traffic_class=traffic,
         phase=phase,
-        tier=fabric.tier,
-        fabric=fabric,
+        tier=message.fabric.tier,
+        fabric=message.fabric,
         collective=heaviest.collective,
-        ranks=n_ranks,
+        ranks=len(heaviest.groups[0]),
         message_size_bytes=size,
-        messages_per_pass=per_pass,
-        needed_bandwidth_bytes_per_s=wire_bytes / budget_s,
-        needed_latency_s=budget_s,
-        needed_bandwidth_here_bytes_per_s=(
-            wire_bytes / (budget_s - latency_s) if budget_s > latency_s else None
+        messages_per_pass=message.per_pass,
+        needed_bandwidth_bytes_per_s=(
+            message.wire_bytes / budget.budget_s if budget.budget_s else None
         ),
-        available_bandwidth_bytes_per_s=available,
-        available_latency_s=latency_s,
-        predicted_s=predicted_s,
-        predicted_share=weighed * predicted_s / (base_s + weighed * predicted_s),
-        headroom=headroom,
-        verdict=_verdict(headroom),
+        needed_latency_s=budget.budget_s,
+        needed_bandwidth_here_bytes_per_s=budget.needed_here_bytes_per_s,
+        available_bandwidth_bytes_per_s=message.reached_bytes_per_s,
+        available_latency_s=message.latency_s,
+        predicted_s=message.predicted_s,
+        predicted_share=spent_s / (base_s + spent_s),
+        headroom=budget.headroom,
+        verdict=_verdict(budget.headroom),
         notes=(),
+        target_s=budgets.targets.of(phase),
     )
     return _with_notes(row)
+
+
+def _message(
+    scenario: Scenario, traffic: TrafficClass, phase: Phase, heaviest: Span, spans: list[Span]
+) -> _Message:
+    """The mean of a row's messages."""
+    size = sum(s.message_size_bytes for s in spans) / len(spans)
+    return _Message(
+        phase=phase,
+        traffic_class=traffic,
+        fabric=fabric_of(scenario, mesh_of(scenario), heaviest.groups),
+        is_hop=heaviest.kind == "send",
+        wire_bytes=bus_factor(heaviest.collective or "", len(heaviest.groups[0])) * size,
+        predicted_s=sum(s.duration_s for s in spans) / len(spans),
+        per_pass=len(spans),
+    )
 
 
 def _verdict(headroom: float) -> Verdict:
@@ -189,10 +310,15 @@ def _verdict(headroom: float) -> Verdict:
 def _with_notes(row: Requirement) -> Requirement:
     """Say where the computed figure disagrees with the seed's rule of thumb."""
     notes: list[str] = []
+    if row.target_s is not None and row.needed_bandwidth_here_bytes_per_s is None:
+        is_kept = row.headroom is not None and row.headroom >= TIGHT_HEADROOM
+        notes.append("target_kept_as_measured" if is_kept else "target_out_of_reach")
     rule = RULE_OF_THUMB_BITS_PER_S.get(row.id)
     needed = (row.needed_bandwidth_bytes_per_s or 0.0) * 8
     if row.id == "tp_prefill" and rule and needed > 1.5 * rule:
         notes.append("tp_prefill_understated")
+    if row.needed_bandwidth_bytes_per_s is None:
+        return replace(row, notes=tuple(notes))
     if row.id == "tp_decode" and rule:
         misleading = needed < rule
         notes.append(

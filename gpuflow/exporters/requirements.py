@@ -21,6 +21,7 @@ from gpuflow.exporters.figures import (
 )
 from gpuflow.exporters.grid import fits
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
+from gpuflow.exporters.targets import target_text, targets_text
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_bit_rate, format_count, format_share
 from gpuflow.words import t
@@ -79,6 +80,7 @@ def _record(row: Requirement, table: RequirementTable, language: Language) -> di
         "predicted_share": row.predicted_share,
         "headroom": row.headroom,
         "verdict": row.verdict,
+        "target_s": row.target_s,
         "note": " ".join(notes(row, table, language)) or None,
     }
 
@@ -124,9 +126,16 @@ def _values(row: Requirement, table: RequirementTable, language: Language) -> di
         "message": size_or_nothing(row.message_size_bytes),
         "messages": count_or_nothing(row.messages_per_pass),
         "share": share_or_nothing(row.predicted_share),
-        "overhead": format_share(table.overhead),
+        "overhead": _within(row, table, language),
         "batch": format_count(table.timeline.scenario.workload.batch),
     }
+
+
+def _within(row: Requirement, table: RequirementTable, language: Language) -> str:
+    """What communication has to keep within: a share, or a target."""
+    if row.target_s is None:
+        return format_share(table.overhead)
+    return target_text("ttft" if row.phase == "prefill" else "tpot", row.target_s, language)
 
 
 # ---------------------------------------------------------------- for people
@@ -271,13 +280,19 @@ def _intro(table: RequirementTable, language: Language) -> tuple[str, ...]:
             prompt=workload.prompt_tokens,
             context=round(decode_shape(scenario).context),
         ),
-        t(
-            "table.basis",
-            language,
-            overhead=format_share(table.overhead),
-            profile=scenario.profile.title.in_language(language),
-        ),
+        _basis(table, language),
     )
+
+
+def _basis(table: RequirementTable, language: Language) -> str:
+    """What the budgets are made for."""
+    profile = table.timeline.scenario.profile.title.in_language(language)
+    overhead = format_share(table.overhead)
+    if not table.targets.any:
+        return t("table.basis", language, overhead=overhead, profile=profile)
+    key = "table.basis_targets" if table.targets.all else "table.basis_target"
+    wanted = targets_text(table.targets, language)
+    return t(key, language, targets=wanted, overhead=overhead, profile=profile)
 
 
 def _all_notes(table: RequirementTable, language: Language) -> Iterable[str]:

@@ -65,7 +65,7 @@ def splits_tensors(model: ModelSpec, tp: int) -> bool:
 
 def tensor_degrees(model: ModelSpec, near: int) -> list[int]:
     """Values of tp that work; of many, those nearest to `near`."""
-    candidates = _divisors(_heads(model) or _mixer_heads(model) or 1)
+    candidates = divisors(_heads(model) or _mixer_heads(model) or 1)
     return _nearest([tp for tp in candidates if splits_tensors(model, tp)], near)
 
 
@@ -215,10 +215,11 @@ def _check_experts(draft: Draft, model: ModelSpec | None, parallel: ParallelSpec
 
 def divisors_near(n: int, near: int) -> list[int]:
     """Divisors of n; of many, those nearest to `near`."""
-    return _nearest(_divisors(n), near)
+    return _nearest(divisors(n), near)
 
 
-def _divisors(n: int) -> list[int]:
+def divisors(n: int) -> list[int]:
+    """All divisors of n, rising."""
     small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
     return sorted({*small, *(n // d for d in small)})
 

@@ -88,8 +88,8 @@ def test_every_verb_has_language_format_and_colour_options(
 @pytest.mark.parametrize(
     ("verb", "names"),
     [
-        ("table", {"--overhead"}),
-        ("estimate", {"--explain"}),
+        ("table", {"--overhead", "--ttft", "--tpot"}),
+        ("estimate", {"--explain", "--ttft", "--tpot"}),
         ("play", {"--at", "--size", "--print", "--plain"}),
         ("accuracy", {"--truth", "--rows"}),
         (
@@ -163,6 +163,29 @@ def test_table_keeps_the_rules_of_kinds_the_scenario_lacks(gpuflow: Any) -> None
     assert lacking["hardware"]
     assert lacking["message_size_bytes"] is None
     assert lacking["verdict"] is None
+
+
+@pytest.mark.parametrize("verb", ["table", "estimate"])
+def test_targets_json(verb: str, gpuflow: Any) -> None:
+    found = gpuflow(verb, "--ttft", "500ms", "--tpot", "1 us", "--format", "json").json
+    assert (found["inputs"]["ttft_s"], found["inputs"]["tpot_s"]) == (0.5, 1e-6)
+    names = {"metric", "target_s", "predicted_s", "headroom", "met"}
+    assert all(set(target) == names for target in found["targets"])
+    assert {target["metric"]: target["met"] for target in found["targets"]} == {
+        "ttft": True,
+        "tpot": False,
+    }
+    names = {"tp", "pp", "dp", "ep", "layers", "batch", "ttft_s", "tpot_s", "tokens_per_s", "own"}
+    names |= {"fits", "meets_ttft", "meets_tpot", "meets"}
+    assert all(set(split) == names for split in found["splits"])
+    assert not any(split["meets"] for split in found["splits"])
+    assert all(split["tp"] * split["pp"] * split["dp"] == 4 for split in found["splits"])
+
+
+def test_without_targets_no_splits_are_tried(gpuflow: Any) -> None:
+    found = gpuflow("table", "--format", "json").json
+    assert (found["targets"], found["splits"]) == ([], [])
+    assert found["inputs"]["ttft_s"] is None
 
 
 def test_show_model_json(gpuflow: Any) -> None:

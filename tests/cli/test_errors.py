@@ -26,6 +26,8 @@ WRONG = [
     (("table", "--overhead", "1"), "option_share", "--overhead: `1` is not between"),
     (("table", "--overhead", "120%"), "share_range", "--overhead: `120%`"),
     (("table", "--overhead", "much"), "number_unreadable", "--overhead: `much`"),
+    (("table", "--tpot", "30"), "unit_missing", "--tpot: `30` has no unit"),
+    (("estimate", "--ttft", "0ms"), "option_time", "--ttft: `0ms` is not a time above zero"),
     (("table", "--lang", "fr"), "option_choice", "--lang: `fr` is none of: zh, en"),
     (("table", "a", "b"), "argument_left_over", "too many arguments: b"),
     (("show",), "argument_missing", "{model|gpu|fabric|profile|scenario} is missing"),
