@@ -95,8 +95,9 @@ LARGEST_SUM = 999
 def small_inputs(
     collective: str, n_ranks: int, n_elements: int, root: int = 0
 ) -> list[NDArray[np.int64]]:
-    """What the peers start with: that of `gpuflow.collectives.meaning.start`, as long as the sums
-    of all peers have three digits; beyond it peer r adds from r + 1, r + 2 ... instead.
+    """What the peers start with: that of `gpuflow.collectives.meaning.start` while sums are short.
+
+    Where the sum of all peers would have four digits, peer r starts with r + 1, r + 2 ... instead.
     """
     inputs = start(collective, n_ranks, n_elements, root)
     if collective in {"all_reduce", "reduce_scatter", "reduce"}:

@@ -62,6 +62,38 @@ HELP_KEYS: tuple[Key, ...] = (
 """All keys, as the help screen lists them with `ui.help.<id>`."""
 
 
+EXPLORE_KEYS: tuple[Key, ...] = (
+    Key("collective", "↑↓"),
+    Key("round", "←→"),
+    Key("play", "␣"),
+    Key("algorithm", "a"),
+    Key("ranks", "+-"),
+    Key("nodes", "n"),
+    Key("restart", "r"),
+    Key("theme", "T"),
+    Key("language", "L"),
+    Key("help", "?"),
+    Key("back", "Esc"),
+    Key("quit", "q"),
+)
+"""Hints of the explorer of collectives: `explore.key.<id>` are their words."""
+EXPLORE_HELP_KEYS: tuple[Key, ...] = (
+    Key("collective", "↑ ↓  [ ]"),
+    Key("round", "← →  , ."),
+    Key("play", "␣"),
+    Key("algorithm", "a A"),
+    Key("ranks", "+ -"),
+    Key("nodes", "n"),
+    Key("restart", "r"),
+)
+"""The explorer's own keys, as the help screen lists them with `explore.help.<id>`."""
+
+
+def explore_hints(language: Language) -> tuple[tuple[str, str], ...]:
+    """(key, word) of every hint of the explorer."""
+    return tuple((key.show, t(f"explore.key.{key.id}", language)) for key in EXPLORE_KEYS)
+
+
 def hints(language: Language) -> tuple[tuple[str, str], ...]:
     """(key, word) of every hint."""
     return tuple((key.show, t(f"ui.key.{key.id}", language)) for key in KEYS)
@@ -92,8 +124,13 @@ def key_rows(language: Language, width: int) -> int:
 
 
 def draw_keys(canvas: Canvas, scene: Scene, y: int) -> None:
-    """The hints from row `y` on."""
-    for row, pairs in enumerate(pack(hints(scene.language), canvas.width)):
+    """The hints of the play screen from row `y` on."""
+    draw_hints(canvas, hints(scene.language), y)
+
+
+def draw_hints(canvas: Canvas, every: Sequence[tuple[str, str]], y: int) -> None:
+    """Hints from row `y` on."""
+    for row, pairs in enumerate(pack(every, canvas.width)):
         x = 1
         gap = row_gap(pairs, canvas.width)
         for key, word in pairs:

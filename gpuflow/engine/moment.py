@@ -215,8 +215,10 @@ class Moments:
     def _round_transfers(
         self, span: Span, group: tuple[int, ...], progress: float
     ) -> list[tuple[int, int]]:
-        """(from, to) ranks of the round under way; neighbours in turn in groups too large to
-        replay, and from neighbour to neighbour what goes through a switch.
+        """(from, to) ranks of the round under way.
+
+        Neighbours in turn in groups too large to replay, and from neighbour to neighbour what goes
+        through a switch.
         """
         n = len(group)
         if n > MAX_REPLAY_RANKS:
