@@ -249,7 +249,7 @@ def _row(
 ) -> Requirement:
     spans = [s for s in timeline.spans if s.phase == phase and s.traffic_class == traffic]
     if not spans:
-        return _empty(row_id, traffic, phase)
+        return _empty(timeline.scenario, row_id, traffic, phase)
     # a token may travel by more than one collective; the heaviest names the row
     heaviest = max(spans, key=lambda s: s.message_size_bytes)
     spans = [s for s in spans if s.collective == heaviest.collective]
@@ -332,7 +332,9 @@ def _with_notes(row: Requirement) -> Requirement:
     return replace(row, notes=tuple(notes))
 
 
-def _empty(row_id: RowId, traffic: TrafficClass, phase: Phase) -> Requirement:
+def _empty(scenario: Scenario, row_id: RowId, traffic: TrafficClass, phase: Phase) -> Requirement:
+    # experts over ranks that hold the same tokens anyway: an all_reduce does what EP would ask for
+    is_replicated = traffic == "ep" and scenario.model.has_experts and scenario.parallel.ep > 1
     return Requirement(
         id=row_id,
         traffic_class=traffic,
@@ -352,5 +354,5 @@ def _empty(row_id: RowId, traffic: TrafficClass, phase: Phase) -> Requirement:
         predicted_share=None,
         headroom=None,
         verdict=None,
-        notes=("absent_in_scenario",),
+        notes=("ep_replicated" if is_replicated else "absent_in_scenario",),
     )

@@ -296,11 +296,13 @@ def _basis(table: RequirementTable, language: Language) -> str:
 
 
 def _all_notes(table: RequirementTable, language: Language) -> Iterable[str]:
-    absent: list[str] = []
+    shared: dict[str, list[str]] = {"ep_replicated": [], "absent_in_scenario": []}
     for row in table.rows:
-        if "absent_in_scenario" in row.notes:
-            absent.append(_rule(row, "type", language))
+        code = row.notes[0] if row.notes else ""
+        if code in shared:
+            shared[code].append(_rule(row, "type", language))
         else:
             yield from notes(row, table, language)
-    if absent:
-        yield t("note.absent_in_scenario", language, type=absent)
+    for code, types in shared.items():
+        if types:
+            yield t(f"note.{code}", language, type=types)

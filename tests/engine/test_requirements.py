@@ -121,3 +121,8 @@ def test_headroom_of_one_is_the_asked_share(load) -> None:
         if row.headroom is None or row.traffic_class == "pp":
             continue
         assert (row.predicted_share <= 0.2) == (row.headroom >= 1.0)
+
+
+def test_experts_over_replicated_tokens_are_told_from_absent_ones(load) -> None:
+    table = requirement_table(load(model="mixtral-8x7b", tp=8, pp=1, ep=8))
+    assert table.row("ep_decode").notes == ("ep_replicated",)
