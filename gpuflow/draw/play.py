@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpuflow.cells import cell_width, clip
-from gpuflow.draw.canvas import Canvas, Piece, Rect
+from gpuflow.draw.canvas import Canvas, Rect
+from gpuflow.draw.compact import compact_pages, draw_compact
 from gpuflow.draw.figures import draw_legend_row, draw_metrics_panel, draw_metrics_row
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.header import draw_header
@@ -24,7 +24,8 @@ from gpuflow.draw.texts import (
 )
 from gpuflow.draw.view import PlayView
 
-MIN_WIDTH, MIN_HEIGHT = 80, 24
+FULL_WIDTH, FULL_HEIGHT = 80, 24
+"""From here on all parts of the screen have a place."""
 WIDE_WIDTH, WIDE_ROWS = 116, 34
 """From here on texts stand beside the stage instead of under it."""
 
@@ -44,10 +45,10 @@ class Layout:
 
 
 def draw_play(view: PlayView) -> Frame:
-    """The whole screen of a view; below 80x24 a line that names both sizes."""
+    """The whole screen of a view, as much of it as its size has room for."""
     canvas = Canvas(view.width, view.height)
     if not fits(view.width, view.height):
-        _too_small(canvas, view)
+        draw_compact(canvas, view)
         return canvas.to_frame()
     layout = layout_of(view)
     draw_header(canvas, view, layout.header_rows)
@@ -64,14 +65,14 @@ def draw_play(view: PlayView) -> Frame:
 
 
 def fits(width: int, height: int) -> bool:
-    """Whether the play screen can be drawn at a size."""
-    return width >= MIN_WIDTH and height >= MIN_HEIGHT
+    """Whether a size has room for the full layout and the footer."""
+    return width >= FULL_WIDTH and height >= FULL_HEIGHT
 
 
 def page_count(view: PlayView) -> int:
     """Pages of the open tab's text at this size."""
     if not fits(view.width, view.height):
-        return 1
+        return compact_pages(view)
     layout = layout_of(view)
     if layout.is_wide:
         if draw_all_texts(Canvas(view.width, view.height), view, layout.texts):
@@ -142,17 +143,3 @@ def _wide_bottom(canvas: Canvas, view: PlayView, area: Rect) -> None:
     draw_strip(canvas, view, area.x, area.y + panel, area.width)
     draw_lanes(canvas, view, Rect(area.x, area.y + panel + 1, area.width, lanes))
     draw_legend_row(canvas, view, area.x, area.bottom - 1, area.width)
-
-
-def _too_small(canvas: Canvas, view: PlayView) -> None:
-    """As much of the friendly line as there is room for, in the middle."""
-    need = f"{MIN_WIDTH}×{MIN_HEIGHT}"
-    have = f"{view.width}×{view.height}"
-    forms = (
-        view.scene.t("small.long", have=have, need=need),
-        view.scene.t("small.short", have=have, need=need),
-        f"{have} < {need}",
-    )
-    text = next((f for f in forms if cell_width(f) <= view.width), clip(forms[-1], view.width))
-    x = max((view.width - cell_width(text)) // 2, 0)
-    canvas.put_pieces(x, max((view.height - 1) // 2, 0), (Piece(text, "accent"),))

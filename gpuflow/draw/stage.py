@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect
@@ -45,10 +46,14 @@ def stage_at_work(view: PlayView) -> int | None:
     return span.stage if span is not None else None
 
 
-def draw_stage(canvas: Canvas, view: PlayView, area: Rect) -> StagePlan:
-    """Draw all of it into `area`; returns where things were put."""
+def draw_stage(canvas: Canvas, view: PlayView, area: Rect, *, only: int | None = None) -> StagePlan:
+    """Draw all stages into `area`, or `only` one of them; returns where things were put."""
     spec = stage_spec(view.scene)
-    plan = plan_stage(area, spec, at_work=stage_at_work(view) or 0)
+    if only is None:
+        plan = plan_stage(area, spec, at_work=stage_at_work(view) or 0)
+    else:
+        spec = replace(spec, stages=1)
+        plan = replace(plan_stage(area, spec), first_stage=only)
     traffic = traffic_of(view)
     painter = GpuPainter(
         canvas, view, dict(held_values(view.state)), number_width(replay_of(view.state))

@@ -93,10 +93,10 @@ def test_a_step_can_be_named_by_its_id(gpuflow: Any) -> None:
 
 
 def test_too_small_a_size_is_a_friendly_line(gpuflow: Any) -> None:
-    result = gpuflow("play", "--print", "--size", "60x20", "--lang", "en")
+    result = gpuflow("play", "--print", "--size", "30x8", "--lang", "en")
     assert result.code == 0
-    assert "60" in result.out
-    assert "80" in result.out
+    assert "30×8" in result.out
+    assert "40×10" in result.out
 
 
 def test_overrides_play_on_every_split(gpuflow: Any) -> None:

@@ -130,10 +130,10 @@ def test_going_through_the_pages_shows_the_whole_text(
 def test_too_small_a_screen_is_told_both_sizes(
     language: Language, view_at: Callable[..., PlayView]
 ) -> None:
-    for size in ((79, 24), (80, 23), (60, 20)):
+    for size in ((39, 10), (40, 9), (79, 5)):
         text = draw_play(view_at(size, language, 5.0)).text()
         assert f"{size[0]}×{size[1]}" in text
-        assert "80×24" in text
+        assert "40×10" in text
         assert len(text.strip().splitlines()) == 1
 
 

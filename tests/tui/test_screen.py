@@ -80,8 +80,11 @@ def test_200_random_keys_and_seeks_leave_what_a_fresh_drawing_shows(
     asyncio.run(session())
 
 
-@pytest.mark.parametrize("size", [(1, 1), (3, 2), (20, 5), (60, 20), (79, 40), (120, 12)])
-def test_small_screens_show_the_friendly_line_and_no_footer(
+SMALL = [(1, 1), (3, 2), (20, 5), (40, 10), (60, 20), (79, 40), (120, 12)]
+
+
+@pytest.mark.parametrize("size", SMALL)
+def test_small_screens_show_what_fits_and_no_footer(
     size: tuple[int, int], make_app: Callable[..., PlayerApp]
 ) -> None:
     app = make_app()

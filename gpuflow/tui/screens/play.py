@@ -143,7 +143,8 @@ class PlayScreen(Screen[None]):
         frame = table_frame(self.player.requirements, self.player.language, max(width - 1, 1))
         bar = self.query_one(KeyBar)
         bar_rows = 0 if bar.has_class("-hidden") else max(bar.size.height, 1)
-        room = height - bar_rows - STAGE_ROWS
+        # A small screen has no picture to leave in sight.
+        room = height - bar_rows - (STAGE_ROWS if fits(width, height) else 1)
         sheet.styles.height = max(min(frame.height + 1, room), 3)
         sheet.styles.margin = (0, 0, bar_rows, 0)
         sheet.show(frame, self.player.look)
