@@ -50,6 +50,17 @@ class KernelCurve:
         """Time of a size, or of an array of sizes."""
         return np.interp(size_bytes, _LADDER, self.times)
 
+    @property
+    def floor_s(self) -> float:
+        """Time of a message of hardly any bytes."""
+        return float(self.times[0])
+
+    @property
+    def peak_bytes_per_s(self) -> float:
+        """Size over time at its best within 1 GiB, the largest size that libraries are tuned on."""
+        usual = _LADDER <= 2.0**30
+        return float((_LADDER[usual] / self.times[usual]).max())
+
     def source_at(self, size_bytes: float) -> TimeSource:
         """Where the time of one size comes from."""
         low, high = self.size_range

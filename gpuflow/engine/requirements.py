@@ -16,6 +16,7 @@ from typing import Literal
 from gpuflow.cluster.mesh import mesh_of
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.collective_time import fabric_of
+from gpuflow.engine.kernel_time import kernel_curve
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.targets import NO_TARGETS, RateKind, Targets, Tier, needed_factor
 from gpuflow.engine.timeline import Span, Timeline
@@ -164,6 +165,21 @@ class _Message:
     wire_bytes: float
     predicted_s: float
     per_pass: int
+    curve_floor_s: float | None = None
+    """What a measured kernel takes for an empty one; None where times are the fabric's own."""
+    curve_peak_bytes_per_s: float | None = None
+    """Bus bandwidth it reaches at its best."""
+
+    @property
+    def floor_s(self) -> float:
+        """Fixed cost of a message here."""
+        return self.latency_s if self.curve_floor_s is None else self.curve_floor_s
+
+    @property
+    def best_bytes_per_s(self) -> float:
+        """Bandwidth that large messages reach here."""
+        best = self.curve_peak_bytes_per_s
+        return self.reached_bytes_per_s if best is None else best
 
     @property
     def latency_s(self) -> float:
@@ -200,7 +216,7 @@ class _Budgets:
     def _of_share(self, message: _Message) -> _Budget:
         base_s = _base_compute_s(self.timeline, message.traffic_class, message.phase)
         budget_s = self.overhead / (1 - self.overhead) * base_s / message.weighed
-        left_s = budget_s - message.latency_s
+        left_s = budget_s - message.floor_s
         return _Budget(
             budget_s=budget_s,
             needed_here_bytes_per_s=message.wire_bytes / left_s if left_s > 0 else None,
@@ -254,7 +270,7 @@ def _row(
     heaviest = max(spans, key=lambda s: s.message_size_bytes)
     spans = [s for s in spans if s.collective == heaviest.collective]
     message = _message(timeline.scenario, traffic, phase, heaviest, spans)
-    budget = budgets.of(message)
+    budget, target_s = budgets.of(message), budgets.targets.of(phase)
     size = sum(s.message_size_bytes for s in spans) / message.per_pass
     base_s = _base_compute_s(timeline, traffic, phase)
     spent_s = message.weighed * message.predicted_s
@@ -273,14 +289,17 @@ def _row(
         ),
         needed_latency_s=budget.budget_s,
         needed_bandwidth_here_bytes_per_s=budget.needed_here_bytes_per_s,
-        available_bandwidth_bytes_per_s=message.reached_bytes_per_s,
-        available_latency_s=message.latency_s,
+        # a target is met by another fabric, so it is weighed against the fabric's own figures
+        available_bandwidth_bytes_per_s=(
+            message.reached_bytes_per_s if target_s is not None else message.best_bytes_per_s
+        ),
+        available_latency_s=message.latency_s if target_s is not None else message.floor_s,
         predicted_s=message.predicted_s,
         predicted_share=spent_s / (base_s + spent_s),
         headroom=budget.headroom,
         verdict=_verdict(budget.headroom),
         notes=(),
-        target_s=budgets.targets.of(phase),
+        target_s=target_s,
     )
     return _with_notes(row)
 
@@ -290,14 +309,19 @@ def _message(
 ) -> _Message:
     """The mean of a row's messages."""
     size = sum(s.message_size_bytes for s in spans) / len(spans)
+    mesh = mesh_of(scenario)
+    curve = kernel_curve(scenario, mesh, heaviest.groups, heaviest.collective or "")
+    factor = bus_factor(heaviest.collective or "", len(heaviest.groups[0]))
     return _Message(
         phase=phase,
         traffic_class=traffic,
-        fabric=fabric_of(scenario, mesh_of(scenario), heaviest.groups),
+        fabric=fabric_of(scenario, mesh, heaviest.groups),
         is_hop=heaviest.kind == "send",
-        wire_bytes=bus_factor(heaviest.collective or "", len(heaviest.groups[0])) * size,
+        wire_bytes=factor * size,
         predicted_s=sum(s.duration_s for s in spans) / len(spans),
         per_pass=len(spans),
+        curve_floor_s=None if curve is None else curve.floor_s,
+        curve_peak_bytes_per_s=None if curve is None else factor * curve.peak_bytes_per_s,
     )
 
 
