@@ -10,7 +10,8 @@ def card(output: Output, request: Request) -> None:
     """Print the card."""
     from gpuflow.cli.request import inputs_of, scenario_of
     from gpuflow.engine.card import WHOLE, MemoryShare, card_of
-    from gpuflow.exporters.card import card_document, card_text
+    from gpuflow.exporters.card import card_text
+    from gpuflow.exporters.card_document import card_document
     from gpuflow.exporters.tables import records
 
     scenario, launch = scenario_of(request), request.launch

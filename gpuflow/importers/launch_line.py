@@ -118,7 +118,9 @@ def _combined(said: Meanings, flags: Flags, started: Started, script: Script, fo
         for found in settings:
             model = _take_settings(said, table, found)
     said.take_environment(started.environment)
-    words = flags.words + ([] if said.text("model") else flags.swallowed)
+    # A switch that is not known may have taken the model for its value.
+    lost = [] if said.text("model") else [word for word in flags.swallowed if "/" in word]
+    words = flags.words + lost
     named = words[0] if words else said.text("model") or model
     said.unknown += flags.words[1:]
     if named and "model" not in said.said:

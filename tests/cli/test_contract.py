@@ -12,6 +12,7 @@ VERBS = (
     "play",
     "table",
     "estimate",
+    "card",
     "collective",
     "accuracy",
     "list",
@@ -21,6 +22,7 @@ VERBS = (
     "import",
 )
 SCENARIO_OPTIONS = {
+    "--launch",
     *("--model", "--gpu", "--tp", "--pp", "--ep", "--dp", "--batch", "--prompt", "--output"),
     *("--context", "--precision", "--profile", "--lang", "--no-color"),
     *("--isl", "--osl", "--concurrency"),
@@ -73,7 +75,7 @@ def test_verbs_are_these(options: dict[str, set[str]]) -> None:
     assert tuple(options) == VERBS
 
 
-@pytest.mark.parametrize("verb", ["play", "table", "estimate"])
+@pytest.mark.parametrize("verb", ["play", "table", "estimate", "card"])
 def test_scenario_verbs_have_all_scenario_options(verb: str, options: dict[str, set[str]]) -> None:
     assert options[verb] >= SCENARIO_OPTIONS
 

@@ -30,6 +30,8 @@ _MEMORY: Mapping[str, tuple[float, MemoryRule]] = {
 """What engines take where nothing is said; SGLang's depends on the GPU and lies near this."""
 _SPANNING = frozenset({"deepep", "mooncake", "nixl", "mori", "deepep_v2", "megamoe", "flashinfer"})
 """SGLang's exchanges that put the experts of a layer on all ranks."""
+_GATHERING = frozenset({"", "none", "naive", "allgather_reducescatter"})
+"""Exchanges by all_gather and reduce_scatter, which are the engines' default."""
 _DEGREES = ("tp", "pp", "dp", "ep", "attention_dp_size", "nodes", "dp_local", "gpus_per_node")
 _AMOUNTS = ("context_limit", "max_sequences", "chunk_tokens")
 _SAFE_VALUE = re.compile(r"[\w./:,@=+~ -]{0,80}")
@@ -156,8 +158,8 @@ def launch_of(said: Meanings, model: str, folder: str, gpu: str) -> Launch:
     split = _split(said, numbers)
     precision, notes = _precision(said)
     exchange = said.text("exchange")
-    if exchange and split.experts_over_all and not exchange.startswith("deepep"):
-        notes.append(Note("exchange", {"found": exchange}))
+    if split.experts_over_all and split.dp > 1 and exchange in _GATHERING:
+        notes.append(Note("exchange"))
     return Launch(
         engine=said.engine.id,
         title=said.engine.title,
