@@ -12,7 +12,7 @@ from gpuflow.collectives.schedule import IntArray
 from gpuflow.scenario.spec import CUBE_MESH_GPUS, ClusterSpec, FabricSpec
 
 
-def group_fabric(cluster: ClusterSpec, groups: Groups) -> FabricSpec:
+def group_fabric(cluster: ClusterSpec, groups: Groups, *, runs_rings: bool = False) -> FabricSpec:
     """The slowest fabric that any of the groups crosses, with the rate that a group reaches.
 
     Groups over several nodes take the network. Pairs on a bridge take that. Where GPUs are joined
@@ -21,11 +21,13 @@ def group_fabric(cluster: ClusterSpec, groups: Groups) -> FabricSpec:
     Args:
         cluster: The machines.
         groups: Ranks of each group, equally many; rank r runs on GPU r.
+        runs_rings: True for collectives that libraries run as rings side by side over all NICs of
+            a node: a group then reaches what its NICs carry together, at most its own node's rate.
     """
     g = cluster.gpus_per_node
     ranks = np.asarray(groups, dtype=np.int64)
     if _differs(ranks // g):
-        return cluster.scale_out
+        return _over_all_nics(cluster, ranks // g) if runs_rings else cluster.scale_out
     fabric = cluster.scale_up
     places = ranks % g
     if fabric.bridge is not None and not _differs(places // 2):
@@ -44,6 +46,17 @@ def group_fabric(cluster: ClusterSpec, groups: Groups) -> FabricSpec:
     if share >= 1:
         return fabric
     return replace(fabric, bus_bandwidth_bytes_per_s=fabric.bus_bandwidth_bytes_per_s * share)
+
+
+def _over_all_nics(cluster: ClusterSpec, nodes: IntArray) -> FabricSpec:
+    """The network as a group sees it that sends through every NIC its nodes have for it."""
+    fabric = cluster.scale_out
+    together = min(int(np.unique(row, return_counts=True)[1].min()) for row in nodes)
+    nics = max(together // cluster.gpus_per_nic, 1)
+    reached = fabric.bus_bandwidth_bytes_per_s * nics
+    inside = cluster.scale_up.bus_bandwidth_bytes_per_s
+    rate = min(reached, inside) if together > 1 else fabric.bus_bandwidth_bytes_per_s
+    return replace(fabric, bus_bandwidth_bytes_per_s=max(rate, fabric.bus_bandwidth_bytes_per_s))
 
 
 def _differs(numbers: IntArray) -> bool:

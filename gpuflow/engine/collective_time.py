@@ -40,9 +40,15 @@ class MessageTime:
     source: TimeSource
 
 
-def fabric_of(scenario: Scenario, mesh: Mesh, groups: Groups) -> FabricSpec:
-    """The slowest fabric the groups must cross, and what they reach of it."""
-    return group_fabric(scenario.cluster, groups)
+RING_COLLECTIVES = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
+"""What libraries run as rings side by side, one through each NIC of a node."""
+
+
+def fabric_of(
+    scenario: Scenario, mesh: Mesh, groups: Groups, collective: str | None = None
+) -> FabricSpec:
+    """The slowest fabric the groups must cross, and what they reach of it in a collective."""
+    return group_fabric(scenario.cluster, groups, runs_rings=collective in RING_COLLECTIVES)
 
 
 def collective_time(
@@ -58,7 +64,7 @@ def collective_time(
     if curve is not None:
         first = float(np.ravel(size_bytes)[0])
         return MessageTime(curve.seconds(size_bytes), curve.source_at(first))
-    fabric = fabric_of(scenario, mesh, groups)
+    fabric = fabric_of(scenario, mesh, groups, collective)
     return assumed_collective(collective, size_bytes, len(groups[0]), fabric)
 
 

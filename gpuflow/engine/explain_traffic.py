@@ -159,7 +159,7 @@ class Messages:
                 "t_S", "curve", seconds, "time", "measured", "; ".join(curve.published)
             )
             return (f"2 * {read}" if is_halved else read), parts * seconds
-        fabric = fabric_of(self.scenario, self.mesh, span.groups)
+        fabric = fabric_of(self.scenario, self.mesh, span.groups, collective)
         is_hop = span.kind == "send"
         latency = fabric.hop_latency_s if is_hop else fabric.collective_latency_s
         rate = fabric.hop_bandwidth_bytes_per_s if is_hop else fabric.bus_bandwidth_bytes_per_s

@@ -315,7 +315,7 @@ def _message(
     return _Message(
         phase=phase,
         traffic_class=traffic,
-        fabric=fabric_of(scenario, mesh, heaviest.groups),
+        fabric=fabric_of(scenario, mesh, heaviest.groups, heaviest.collective),
         is_hop=heaviest.kind == "send",
         wire_bytes=factor * size,
         predicted_s=sum(s.duration_s for s in spans) / len(spans),

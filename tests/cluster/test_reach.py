@@ -47,3 +47,23 @@ def test_a_fabric_used_in_full_is_itself() -> None:
     machine = cluster("xgmi-mi300x")
     assert group_fabric(machine, (tuple(range(8)),)) is machine.scale_up
     assert group_fabric(machine, ((0,),)).tier == "scale_up"
+
+
+def test_rings_over_nodes_reach_all_nics_of_a_node_together() -> None:
+    """Eight NICs of 46 GB/s, held back by what NVLink reaches inside the node."""
+    machines = cluster("nvlink-4")
+    whole = (tuple(range(16)),)
+    alone = group_fabric(machines, whole)
+    together = group_fabric(machines, whole, runs_rings=True)
+    assert alone.bus_bandwidth_bytes_per_s == machines.scale_out.bus_bandwidth_bytes_per_s
+    wanted = min(8 * alone.bus_bandwidth_bytes_per_s, machines.scale_up.bus_bandwidth_bytes_per_s)
+    assert together.bus_bandwidth_bytes_per_s == pytest.approx(wanted)
+
+
+def test_one_rank_a_node_has_one_nic() -> None:
+    machines = cluster("nvlink-4")
+    pair = ((0, 8),)
+    assert (
+        group_fabric(machines, pair, runs_rings=True).bus_bandwidth_bytes_per_s
+        == machines.scale_out.bus_bandwidth_bytes_per_s
+    )
