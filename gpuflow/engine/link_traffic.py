@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from gpuflow.cluster.fabric import Fabric, build_fabric
 from gpuflow.cluster.mesh import Groups, mesh_of
 from gpuflow.cluster.traffic import link_bytes
-from gpuflow.engine.timeline import Timeline
+from gpuflow.collectives.oracle import bus_factor
+from gpuflow.engine.timeline import Span, Timeline
 from gpuflow.scenario.spec import Phase, TrafficClass
 
 
@@ -37,7 +38,8 @@ class Message:
     root: int
     size_bytes: int
     traffic_class: TrafficClass | None
-    duration_s: float
+    time_s: float
+    """From its first byte to its last, whether computing hides it or not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +83,7 @@ def fabric_traffic(timeline: Timeline) -> FabricTraffic:
             span.root,
             round(span.message_size_bytes),
             span.traffic_class,
-            round(span.duration_s, 15),
+            _time_s(span),
         )
         for span in timeline.spans
         if span.collective is not None
@@ -105,6 +107,14 @@ def fabric_traffic(timeline: Timeline) -> FabricTraffic:
             for message, times in messages.items()
         ),
     )
+
+
+def _time_s(span: Span) -> float:
+    """Time of a message; of one that computing hides more than it shows."""
+    rate = span.bus_bandwidth_bytes_per_s
+    if not rate or not span.collective:
+        return span.duration_s
+    return bus_factor(span.collective, len(span.groups[0])) * span.message_size_bytes / rate
 
 
 def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:

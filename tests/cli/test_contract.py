@@ -90,7 +90,7 @@ def test_every_verb_has_language_format_and_colour_options(
 @pytest.mark.parametrize(
     ("verb", "names"),
     [
-        ("table", {"--overhead", "--ttft", "--tpot"}),
+        ("table", {"--overhead", "--ttft", "--tpot", "--rate"}),
         ("estimate", {"--explain", "--ttft", "--tpot"}),
         ("play", {"--at", "--size", "--print", "--plain"}),
         ("accuracy", {"--truth", "--rows"}),
@@ -182,6 +182,24 @@ def test_targets_json(verb: str, gpuflow: Any) -> None:
     assert all(set(split) == names for split in found["splits"])
     assert not any(split["meets"] for split in found["splits"])
     assert all(split["tp"] * split["pp"] * split["dp"] == 4 for split in found["splits"])
+
+
+def test_load_json(gpuflow: Any) -> None:
+    split = ("--model", "llama-3-70b", "--tp", "8", "--pp", "4", "--prompt", "8192")
+    plain = gpuflow("table", *split, "--format", "json").json
+    found = gpuflow("table", *split, "--rate", "1", "--format", "json").json
+    assert plain["load"] is None
+    assert found["inputs"]["rate"] == 1.0
+    assert found["rows"][: len(plain["rows"])] == plain["rows"]
+    rows = {row["id"]: row for row in found["rows"][len(plain["rows"]) :]}
+    assert list(rows) == ["kv_handover", "load_nic", "load_leaf", "load_spine"]
+    more = {"request_bytes", "sustained_bytes_per_s", "burst_bytes_per_s", "utilisation"}
+    assert all(set(row) >= REQUIREMENT | more for row in rows.values())
+    assert rows["kv_handover"]["sustained_bytes_per_s"] * 8e-9 == pytest.approx(21.5, abs=0.05)
+    assert "oversubscription_tolerated" in rows["load_spine"]
+    names = {"here", "tolerated", "bound", "bound_class", "with_handover"}
+    assert set(found["load"]["oversubscription"]) == names
+    assert any("oversubscription" in note for note in found["load"]["notes"])
 
 
 def test_without_targets_no_splits_are_tried(gpuflow: Any) -> None:

@@ -28,6 +28,8 @@ WRONG = [
     (("table", "--overhead", "much"), "number_unreadable", "--overhead: `much`"),
     (("table", "--tpot", "30"), "unit_missing", "--tpot: `30` has no unit"),
     (("estimate", "--ttft", "0ms"), "option_time", "--ttft: `0ms` is not a time above zero"),
+    (("table", "--rate", "0"), "option_rate", "--rate: `0` is not a number of requests a second"),
+    (("table", "--rate", "nan"), "option_rate", "--rate: `nan` is not a number of requests"),
     (("table", "--lang", "fr"), "option_choice", "--lang: `fr` is none of: zh, en"),
     (("table", "a", "b"), "argument_left_over", "too many arguments: b"),
     (("show",), "argument_missing", "{model|gpu|fabric|profile|scenario} is missing"),
