@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuflow.cli.options import Request, bad_option, one_of
+from gpuflow.cli.options import Request, bad_option
 from gpuflow.cli.output import Output
-from gpuflow.draw.theme import THEMES
+from gpuflow.cli.screens import (
+    DEFAULT_SIZE,
+    AsciiOption,
+    AtOption,
+    FpsOption,
+    ScreenSize,
+    SizeOption,
+    SpeedOption,
+    StepOption,
+    ThemeOption,
+    moment_of,
+    step_named,
+)
 
 if TYPE_CHECKING:
     from gpuflow.draw.frame import Frame
@@ -18,63 +28,28 @@ if TYPE_CHECKING:
     from gpuflow.engine.timeline import Timeline
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenSize:
-    """Cells of a screen."""
-
-    columns: int
-    rows: int
-
-
-DEFAULT_SIZE = ScreenSize(100, 30)
-_LARGEST_SCREEN = 2000
-_FASTEST = 1000
-
-
-def screen_size(text: str) -> ScreenSize:
-    """Columns and rows of `100x30`."""
-    match = re.fullmatch(r"(\d{1,4})[xX×](\d{1,4})", text.strip(), re.ASCII)
-    columns, rows = map(int, match.groups()) if match else (0, 0)
-    if not 0 < min(columns, rows) <= max(columns, rows) <= _LARGEST_SCREEN:
-        raise bad_option("--size", "option_size", found=text)
-    return ScreenSize(columns, rows)
-
-
-def speed_factor(text: str) -> float:
-    """How many times as fast."""
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed <= _FASTEST:
-        raise bad_option("--speed", "option_speed", found=text, most=_FASTEST)
-    return speed
-
-
-AtOption = Annotated[str | None, typer.Option("--at", metavar="STEP|TIME")]
-SizeOption = Annotated[
-    ScreenSize | None, typer.Option("--size", parser=screen_size, metavar="COLSxROWS")
-]
 PrintOption = Annotated[bool, typer.Option("--print")]
 PlainOption = Annotated[bool, typer.Option("--plain")]
-AsciiOption = Annotated[bool, typer.Option("--ascii")]
-SpeedOption = Annotated[float | None, typer.Option("--speed", parser=speed_factor, metavar="X")]
-ThemeOption = Annotated[
-    str | None,
-    typer.Option("--theme", parser=one_of("--theme", THEMES), metavar=f"{{{','.join(THEMES)}}}"),
-]
+StillOption = Annotated[bool, typer.Option("--no-animation")]
+LoopOption = Annotated[bool, typer.Option("--loop")]
+AutoplayOption = Annotated[bool | None, typer.Option("--autoplay/--no-autoplay")]
 
 
 def play(
     output: Output,
     request: Request,
     at: AtOption = None,
+    step: StepOption = None,
     size: SizeOption = None,
     print_: PrintOption = False,
     plain: PlainOption = False,
     ascii_: AsciiOption = False,
     speed: SpeedOption = None,
     theme: ThemeOption = None,
+    fps: FpsOption = None,
+    no_animation: StillOption = False,
+    loop: LoopOption = False,
+    autoplay: AutoplayOption = None,
 ) -> int:
     """Play, or write what would be played."""
     from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
@@ -84,7 +59,10 @@ def play(
     scenario = scenario_of(request)
     timeline = simulate(scenario)
     pace = Pace(timeline)
-    start_s = _moment(at, timeline, pace)
+    if at is not None and step is not None:
+        raise bad_option("--step", "option_step_and_at")
+    only = None if step is None else step_named("--step", step, timeline)
+    start_s = moment_of(at, timeline, pace) if only is None else pace.step_start(only)
     if output.format == "json":
         from gpuflow.exporters.plain import step_records
 
@@ -109,25 +87,12 @@ def play(
         is_ascii=ascii_,
         speed=speed or 1.0,
         notice=shortage,
+        fps=fps,
+        is_playing=not no_animation if autoplay is None else autoplay,
+        loops=loop,
+        only_step=only,
+        is_animated=not no_animation,
     )
-
-
-def _moment(at: str | None, timeline: Timeline, pace: Pace) -> float:
-    """Screen seconds of a step's number or id, or of a simulated time."""
-    from gpuflow.units import UnitError, parse_time
-
-    if at is None:
-        return 0.0
-    ids = [step.id for step in timeline.steps]
-    text = at.strip()
-    if text in ids:
-        return pace.step_start(ids.index(text))
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= len(ids):
-        return pace.step_start(int(text) - 1)
-    try:
-        return pace.at_time(min(parse_time(text), timeline.end_s))
-    except UnitError:
-        raise bad_option("--at", "option_at", found=at, count=len(ids), allowed=ids) from None
 
 
 def _frame(

@@ -27,6 +27,7 @@ from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.filters import AsciiSigns, NoColour
+from gpuflow.tui.parts import part_of_step, still_moment
 from gpuflow.tui.playhead import SPEEDS, Playhead
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
@@ -91,6 +92,9 @@ class PlayerApp(App[None]):
         notice: str = "",
         fps: float = 12.0,
         is_playing: bool = True,
+        loops: bool = False,
+        only_step: int | None = None,
+        is_animated: bool = True,
     ) -> None:
         self.has_color = has_color
         self.is_ascii = is_ascii
@@ -106,7 +110,16 @@ class PlayerApp(App[None]):
         self.fps = fps
         self.pace = Pace(timeline)
         self.moments = Moments(self.pace)
-        self.playhead = Playhead(self.pace.duration_s, start_s, is_playing=is_playing)
+        self.is_animated = is_animated
+        self.held_s = 0.0
+        """Seconds that the step has been shown, where nothing moves."""
+        part = None if only_step is None else part_of_step(self.pace, only_step)
+        start_s = start_s if part is None else part[0]
+        self.playhead = Playhead(
+            self.pace.duration_s, start_s, is_playing=is_playing, loops=loops, part=part
+        )
+        if not is_animated:
+            self.playhead.seek(still_moment(self.pace, self.step_index))
         self.playhead.speed = min(SPEEDS, key=lambda known: abs(known - speed))
         self.look: Theme = load_theme(theme_name or THEMES[0])
         self._scenes: dict[Language, Scene] = {}
@@ -200,8 +213,36 @@ class PlayerApp(App[None]):
 
     def go_step(self, index: int) -> None:
         """To the start of a step; before the first or after the last there is none."""
-        last = len(self.timeline.steps) - 1
-        self.playhead.seek(self.pace.step_start(min(max(index, 0), last)))
+        index = min(max(index, 0), len(self.timeline.steps) - 1)
+        if index != self.step_index:
+            self.playhead.free()
+        self.held_s = 0.0
+        start_s = self.pace.step_start(index)
+        self.playhead.seek(start_s if self.is_animated else still_moment(self.pace, index))
+
+    def let_pass(self, elapsed_s: float) -> None:
+        """Let so many seconds of the viewer pass."""
+        if self.is_animated:
+            self.playhead.advance(elapsed_s)
+        elif self.playhead.is_playing:
+            self.held_s += elapsed_s * self.playhead.speed
+            step = self.step_index
+            if self.held_s >= self.pace.step_end(step) - self.pace.step_start(step):
+                self._turn_over()
+
+    def _turn_over(self) -> None:
+        """The next step of a play without motion, within the part that is played."""
+        self.held_s = 0.0
+        playhead, following = self.playhead, self.step_index + 1
+        steps = len(self.timeline.steps)
+        if following < steps and self.pace.step_start(following) < playhead.last_s:
+            playhead.seek(still_moment(self.pace, following))
+        elif playhead.loops:
+            first = self.pace.stretch(playhead.first_s).step
+            playhead.seek(still_moment(self.pace, first))
+        else:
+            playhead.seek(playhead.last_s)
+            playhead.is_playing = False
 
     async def action_page(self, name: str) -> None:
         """Open a page, or close it when it is open."""

@@ -24,6 +24,11 @@ def run_player(
     is_ascii: bool = False,
     speed: float = 1.0,
     notice: str = "",
+    fps: float | None = None,
+    is_playing: bool = True,
+    loops: bool = False,
+    only_step: int | None = None,
+    is_animated: bool = True,
 ) -> int:
     """Play until the viewer leaves.
 
@@ -36,6 +41,11 @@ def run_player(
         is_ascii: Draw with ASCII alone; so does an encoding that lacks box drawing.
         speed: One of the player's speeds, or anything near one.
         notice: A warning shown for a while at the start.
+        fps: Frames per second; None: 12, over ssh 8.
+        is_playing: Whether it plays at once.
+        loops: Whether the end is followed by the start.
+        only_step: Play this step alone, counted from 0.
+        is_animated: False: one picture a step, nothing moves in between.
 
     Returns:
         Exit status: 0 when the viewer left, 130 for Ctrl+C, 128 + n for signal n, 129 for the end
@@ -60,7 +70,11 @@ def run_player(
         is_ascii=is_ascii,
         speed=speed,
         notice=notice,
-        fps=SSH_FPS if "SSH_CONNECTION" in os.environ else DEFAULT_FPS,
+        fps=fps or (SSH_FPS if "SSH_CONNECTION" in os.environ else DEFAULT_FPS),
+        is_playing=is_playing,
+        loops=loops,
+        only_step=only_step,
+        is_animated=is_animated,
     )
     with leaving_on_signals(app.leave):
         app.run(mouse=False)

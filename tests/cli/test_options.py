@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuflow.cli.options import Early, look_ahead, nearest, share, sizes, whole
-from gpuflow.cli.play import ScreenSize, screen_size
+from gpuflow.cli.screens import ScreenSize, screen_size
 from gpuflow.errors import InputError
 
 

@@ -61,3 +61,26 @@ def test_seeking_stays_within_the_play() -> None:
     assert head.moment_s == 0.0
     head.seek(9.0)
     assert head.moment_s == 4.0
+
+
+def test_a_loop_begins_again() -> None:
+    head = Playhead(10.0, 9.5, loops=True)
+    head.advance(1.0)
+    assert (head.moment_s, head.is_playing) == (0.0, True)
+
+
+def test_a_part_ends_where_it_ends_and_is_left_by_going_elsewhere() -> None:
+    head = Playhead(10.0, 2.0, part=(2.0, 4.0))
+    head.advance(5.0)
+    assert (head.moment_s, head.is_playing) == (4.0, False)
+    head.toggle()
+    assert (head.moment_s, head.is_playing) == (2.0, True)
+    head.seek(6.0)
+    head.advance(9.0)
+    assert head.moment_s == 10.0
+
+
+def test_a_looping_part_goes_round_in_it() -> None:
+    head = Playhead(10.0, 2.0, part=(2.0, 4.0), loops=True)
+    head.advance(2.5)
+    assert (head.moment_s, head.is_playing) == (2.0, True)

@@ -105,7 +105,7 @@ class PlayScreen(Screen[None]):
         elapsed_s, self._last_s = now_s - self._last_s, now_s
         playhead = self.player.playhead
         step = self.player.step_index
-        playhead.advance(min(elapsed_s, LONGEST_TICK_S))
+        self.player.let_pass(min(elapsed_s, LONGEST_TICK_S))
         if self.player.step_index != step:
             self.page = 0
         if not playhead.is_playing:

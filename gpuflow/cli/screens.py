@@ -1,0 +1,107 @@
+"""Options that say what screen is drawn: its size, moment, theme, rate; and their parsers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuflow.cli.options import bad_option, one_of
+from gpuflow.draw.theme import THEMES
+
+if TYPE_CHECKING:
+    from gpuflow.engine.pace import Pace
+    from gpuflow.engine.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenSize:
+    """Cells of a screen."""
+
+    columns: int
+    rows: int
+
+
+DEFAULT_SIZE = ScreenSize(100, 30)
+_LARGEST_SCREEN = 2000
+_FASTEST = 1000
+MOST_FPS = 60
+"""More frames than a terminal shows."""
+
+
+def screen_size(text: str) -> ScreenSize:
+    """Columns and rows of `100x30`."""
+    match = re.fullmatch(r"(\d{1,4})[xX×](\d{1,4})", text.strip(), re.ASCII)
+    columns, rows = map(int, match.groups()) if match else (0, 0)
+    if not 0 < min(columns, rows) <= max(columns, rows) <= _LARGEST_SCREEN:
+        raise bad_option("--size", "option_size", found=text)
+    return ScreenSize(columns, rows)
+
+
+def number_up_to(option: str, most: float) -> Callable[[str], float]:
+    """A parser that takes a number above zero and up to `most`."""
+
+    def parse(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = 0.0
+        if not 0 < number <= most:
+            raise bad_option(option, "option_speed", found=text, most=most)
+        return number
+
+    return parse
+
+
+AtOption = Annotated[str | None, typer.Option("--at", metavar="STEP|TIME")]
+StepOption = Annotated[str | None, typer.Option("--step", metavar="STEP")]
+SizeOption = Annotated[
+    ScreenSize | None, typer.Option("--size", parser=screen_size, metavar="COLSxROWS")
+]
+AsciiOption = Annotated[bool, typer.Option("--ascii")]
+SpeedOption = Annotated[
+    float | None,
+    typer.Option("--speed", parser=number_up_to("--speed", _FASTEST), metavar="X"),
+]
+FpsOption = Annotated[
+    float | None, typer.Option("--fps", parser=number_up_to("--fps", MOST_FPS), metavar="N")
+]
+ThemeOption = Annotated[
+    str | None, typer.Option("--theme", parser=one_of("--theme", THEMES), metavar="NAME")
+]
+
+
+def step_named(option: str, text: str, timeline: Timeline) -> int:
+    """Index of a step by its number or id.
+
+    Raises:
+        InputError: There is no such step.
+    """
+    ids = [step.id for step in timeline.steps]
+    plain = text.strip()
+    if plain in ids:
+        return ids.index(plain)
+    if plain.isascii() and plain.isdigit() and 1 <= int(plain[:9]) <= len(ids):
+        return int(plain) - 1
+    raise bad_option(option, "option_step", found=text, count=len(ids), allowed=ids)
+
+
+def moment_of(at: str | None, timeline: Timeline, pace: Pace) -> float:
+    """Screen seconds of a step's number or id, or of a simulated time."""
+    from gpuflow.errors import InputError
+    from gpuflow.units import UnitError, parse_time
+
+    if at is None:
+        return 0.0
+    try:
+        return pace.step_start(step_named("--at", at, timeline))
+    except InputError:
+        pass
+    try:
+        return pace.at_time(min(parse_time(at.strip()), timeline.end_s))
+    except UnitError:
+        ids = [step.id for step in timeline.steps]
+        raise bad_option("--at", "option_at", found=at, count=len(ids), allowed=ids) from None
