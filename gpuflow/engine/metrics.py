@@ -217,6 +217,8 @@ def _assumptions(timeline: Timeline) -> tuple[Assumption, ...]:
     ]
     at_once = str(tokens_at_once(scenario))
     made.append(Assumption(key="activations", value=at_once, reason="tokens_at_once"))
+    if scenario.parallel.tp > 1:
+        made.append(Assumption(key="embedding", value="replicated", reason="embedding_replicated"))
     if name not in peaks:
         made.append(Assumption(key="precision", value=name, reason="weight_only"))
     if scenario.model.has_experts:

@@ -339,8 +339,12 @@ def _with_notes(row: Requirement) -> Requirement:
         notes.append("target_kept_as_measured" if is_kept else "target_out_of_reach")
     rule = RULE_OF_THUMB_BITS_PER_S.get(row.id)
     needed = (row.needed_bandwidth_bytes_per_s or 0.0) * 8
+    fixed_s, budget_s = row.available_latency_s or 0.0, row.needed_latency_s or 0.0
     if row.id == "tp_prefill" and rule and needed > 1.5 * rule:
-        notes.append("tp_prefill_understated")
+        is_latency_idle = budget_s > 2 * fixed_s
+        notes.append(
+            "tp_prefill_understated" if is_latency_idle else "tp_prefill_latency_counts_too"
+        )
     if row.needed_bandwidth_bytes_per_s is None:
         return replace(row, notes=tuple(notes))
     if row.id == "tp_decode" and rule:
@@ -348,8 +352,9 @@ def _with_notes(row: Requirement) -> Requirement:
         notes.append(
             "tp_decode_bandwidth_misleading" if misleading else "tp_decode_bandwidth_matters"
         )
-        notes.append("nvlink_two_way")
-    if row.id == "pp_decode":
+        if row.fabric is not None and row.fabric.name == "nvlink-4":
+            notes.append("nvlink_two_way")
+    if row.id == "pp_decode" and budget_s > 10 * fixed_s:
         notes.append("pp_latency_not_critical")
     if row.traffic_class == "ep" and rule and needed > rule:
         notes.append("ep_needs_overlap")
