@@ -7,6 +7,7 @@ all_gather, the input of reduce_scatter, each rank's send buffer in all_to_all.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -106,9 +107,9 @@ def collective_row(columns: Mapping[str, str], place: str) -> Row | None:
         else:
             rate = 1e9 * float(columns["busbw_GB_per_s"])
             time_s = bus_factor(columns["collective"], ranks) * size / rate
-    except (KeyError, ValueError, ZeroDivisionError):
+    except (KeyError, ValueError, ZeroDivisionError, OverflowError):
         return None
-    if not (size > 0 and time_s > 0 and ranks > 1 and nodes > 0):
+    if not (0 < size < math.inf and 0 < time_s < math.inf and ranks > 1 and nodes > 0):
         return None
     source = columns.get("source", "")
     key = Key(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TypedDict
 
@@ -256,7 +257,8 @@ def _verdict(row: Requirement, language: Language) -> Cell:
         return Cell(NOTHING, "dim")
     word = t(f"table.verdict.{row.verdict}", language)
     places = 1 if row.headroom < 100 else 0
-    headroom = f"{row.headroom:.{places}f}"
+    # rounded down, so that the figure never says more than the word beside it
+    headroom = f"{math.floor(row.headroom * 10**places) / 10**places:.{places}f}"
     return Cell(
         t("table.verdict.with_headroom", language, verdict=word, headroom=headroom), row.verdict
     )
