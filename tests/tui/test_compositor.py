@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from random import Random
 
 import pyte
 import pytest
-from textual._compositor import ChopsUpdate
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.segment import Segment
+from textual._compositor import ChopsUpdate, CompositorUpdate
 from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
 
 from gpuflow.draw.changes import changed_span
 from gpuflow.tui.app import PlayerApp
-from gpuflow.tui.compositor import CuttingCompositor, CutUpdate
+from gpuflow.tui.compositor import CuttingCompositor, CutUpdate, whole_characters
 from gpuflow.tui.widgets.canvas import FrameCanvas
 
 SIZE = (200, 60)
@@ -103,3 +109,56 @@ def test_a_frame_of_the_play_sends_no_more_than_what_changed(
 
     # 8 frames a second over ssh stay well below 40 KiB/s.
     assert 100 < asyncio.run(session()) < 3000
+
+
+@given(st.text("ab层─", min_size=1, max_size=12), st.data())
+def test_a_cut_never_goes_through_a_wide_character(text: str, data: st.DataObject) -> None:
+    strip = Strip([Segment(text)])
+    first = data.draw(st.integers(0, strip.cell_length - 1))
+    last = data.draw(st.integers(first + 1, strip.cell_length))
+    start, stop = whole_characters(strip, first, last)
+    assert first - 1 <= start <= first
+    assert last <= stop <= last + 1
+    assert strip.crop(start, stop).text in text
+
+
+def written(app: PlayerApp, *, full: bool) -> str:
+    """What would be sent for all that is dirty, or for the whole screen."""
+    compositor = app.screen._compositor
+    update = compositor.render_update(full=full, screen_stack=[])
+    return update.render_segments(app.console) if isinstance(update, CompositorUpdate) else ""
+
+
+def cells_of(screen: pyte.Screen) -> list[list[str]]:
+    return [[screen.buffer[y][x].data for x in range(screen.columns)] for y in range(screen.lines)]
+
+
+@pytest.mark.parametrize(
+    ("size", "keys"), [((80, 24), ("t", "down")), ((101, 30), ()), ((150, 40), ("t",))]
+)
+def test_after_any_changes_the_terminal_shows_what_a_fresh_draw_shows(
+    size: tuple[int, int], keys: tuple[str, ...], make_app: Callable[..., PlayerApp]
+) -> None:
+    app = make_app(language="zh", overrides={"tp": 4})
+    chance = Random(7)
+
+    async def session() -> None:
+        async with app.run_test(size=size) as pilot:
+            await pilot.press("2", *keys)
+            await pilot.pause()
+            terminal, changed = pyte.Screen(*size), 0
+            stream = pyte.Stream(terminal)
+            stream.feed(written(app, full=True))
+            for _ in range(16):
+                app.playhead.seek(chance.random() * app.pace.duration_s)
+                app._play_screen.redraw()
+                app.screen._compositor.update_widgets(set(app.screen.query(Widget)))
+                sent = written(app, full=False)
+                changed += bool(sent)
+                stream.feed(sent)
+                fresh = pyte.Screen(*size)
+                pyte.Stream(fresh).feed(written(app, full=True))
+                assert cells_of(terminal) == cells_of(fresh)
+            assert changed > 8
+
+    asyncio.run(session())
