@@ -18,6 +18,7 @@ from gpuflow.cli.listing import list_
 from gpuflow.cli.options import look_ahead
 from gpuflow.cli.output import Output, output_for
 from gpuflow.cli.play import play
+from gpuflow.cli.probe import probe
 from gpuflow.cli.schema import schema
 from gpuflow.cli.show import show
 from gpuflow.cli.streams import CHINESE, WriteError, can_show, closing, prepare_streams
@@ -32,6 +33,7 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "card": card,
     "collective": collective,
     "accuracy": accuracy,
+    "probe": probe,
     "list": list_,
     "show": show,
     "validate": validate,

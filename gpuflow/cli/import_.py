@@ -13,6 +13,7 @@ import typer
 
 from gpuflow import words
 from gpuflow.cli.import_nccl import import_nccl
+from gpuflow.cli.import_topo import import_topo
 from gpuflow.cli.options import nearest
 from gpuflow.cli.output import Output
 from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command, group_page
@@ -20,6 +21,7 @@ from gpuflow.errors import InputError, Problem
 
 IMPORTS: dict[str, Callable[..., int | None]] = {
     "nccl": import_nccl,
+    "topo": import_topo,
 }
 
 

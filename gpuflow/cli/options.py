@@ -168,6 +168,7 @@ class Request:
     overlap: Annotated[bool | None, typer.Option("--overlap/--no-overlap")] = None
     precision: Annotated[str | None, typer.Option("--precision", metavar="NAME")] = None
     profile: Annotated[str | None, typer.Option("--profile", metavar="NAME")] = None
+    topo: Annotated[str | None, typer.Option("--topo", metavar="FILE|-")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

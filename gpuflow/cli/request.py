@@ -19,6 +19,10 @@ def scenario_of(request: Request) -> Scenario:
         ScenarioError: The file, an option, or what they make together is wrong.
         ImportFormatError: `--model` names a config.json that cannot be read.
     """
+    if request.topo is not None:
+        from gpuflow.cli.boxes import scenario_on_box
+
+        return scenario_on_box(request)
     if request.launch is not None:
         from gpuflow.cli.launching import scenario_of_launch
 

@@ -66,6 +66,10 @@ def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]
                 from gpuflow.cli.launching import announce
 
                 output = announce(asked, output)
+            if asked.topo is not None:
+                from gpuflow.cli.boxes import announce_box
+
+                output = announce_box(asked, output)
         return function(output, **given) or 0
 
     command.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
