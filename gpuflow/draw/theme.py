@@ -43,8 +43,30 @@ class Theme:
         return self.looks[role]
 
 
-THEMES = ("dark", "light")
+THEMES = ("dark", "light", "high-contrast", "colour-blind-safe", "16-colour")
 """Names, in the order in which the player goes through them."""
+
+
+_LIGHT_GROUNDS = frozenset({7, *range(9, 16)})
+"""Of the sixteen colours those that dark words stand out from."""
+
+
+def theme_for(environ: Mapping[str, str], *, colours: int = 256) -> str:
+    """The theme that suits a terminal by what it says of itself.
+
+    Args:
+        environ: COLORFGBG, where set, ends in the number of the ground's colour.
+        colours: How many the terminal has.
+
+    Example:
+        >>> theme_for({"COLORFGBG": "0;15"}), theme_for({}), theme_for({}, colours=16)
+        ('light', 'dark', '16-colour')
+    """
+    if colours <= 16:
+        return "16-colour"
+    ground = environ.get("COLORFGBG", "").rpartition(";")[2]
+    is_light = ground.isascii() and ground.isdigit() and int(ground[:3]) in _LIGHT_GROUNDS
+    return "light" if is_light else "dark"
 
 
 @cache

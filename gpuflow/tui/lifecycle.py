@@ -15,7 +15,15 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
+USUAL = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT})
+"""Signals that end the player also where whoever started it had them ignored."""
+FAULTS = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
+"""What a fault of the process itself raises: a handler would come back to the fault for ever."""
+NOT_ENDING = frozenset(
+    {"SIGKILL", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGCONT"}
+    | {"SIGCHLD", "SIGCLD", "SIGURG", "SIGWINCH", "SIGINFO"}
+)
+"""Signals that cannot be caught, or that do not end a process."""
 PATIENCE_S = 2.0
 """How long an orderly end may take; a terminal that takes no output would block it for ever."""
 
@@ -51,6 +59,13 @@ def color_system(environ: dict[str, str] | os._Environ[str]) -> str:
     )
 
 
+def color_count(environ: dict[str, str] | os._Environ[str]) -> int:
+    """How many colours will be used: Textual's own setting, then what the terminal says."""
+    system = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    known = {"truecolor": 1 << 24, "256": 256, "standard": 16}
+    return known.get(system) or known[color_system(environ)]
+
+
 @contextlib.contextmanager
 def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
     """While inside, signals end the player in order: `leave` gets 128 + signal number.
@@ -59,7 +74,7 @@ def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
     restores what it can and ends at once with the same status.
     """
     saved = _terminal_attributes()
-    handlers: dict[signal.Signals, Any] = {}
+    handlers: dict[int, Any] = {}
     deadline: list[threading.Timer] = []
 
     def on_signal(number: int, _frame: object) -> None:
@@ -71,15 +86,55 @@ def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
             deadline.append(timer)
         leave(status)
 
-    for number in SIGNALS:
+    for number in ending_signals():
         handlers[number] = signal.signal(number, on_signal)
     try:
-        yield
+        with _faults_told(on_signal):
+            yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         for timer in deadline:
             timer.cancel()
+
+
+def ending_signals() -> list[int]:
+    """Every signal that would end the process and can be handled, those of faults aside."""
+    kept = {int(getattr(signal, name)) for name in NOT_ENDING if hasattr(signal, name)} | FAULTS
+    return [
+        number
+        for number in sorted(signal.valid_signals() - kept)
+        if number in USUAL or signal.getsignal(number) is signal.SIG_DFL
+    ]
+
+
+@contextlib.contextmanager
+def _faults_told(on_signal: Callable[[int, object], None]) -> Iterator[None]:
+    """Hand on the signals of faults where somebody has sent them; a real fault still ends us.
+
+    While they are blocked and waited for, one that was sent reaches the waiting thread, and one
+    of a fault that really happened is never held back by the kernel.
+    """
+    is_over = threading.Event()
+
+    def wait() -> None:
+        while True:
+            number = signal.sigwait(FAULTS)
+            if is_over.is_set():
+                return
+            on_signal(number, None)
+
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, FAULTS)
+    waiting = threading.Thread(target=wait, name="faults", daemon=True)
+    waiting.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        if waiting.ident is not None:
+            signal.pthread_kill(waiting.ident, signal.SIGFPE)
+        waiting.join(PATIENCE_S)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _terminal_attributes() -> list[Any] | None:

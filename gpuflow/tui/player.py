@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
+from gpuflow.draw.theme import theme_for
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
-from gpuflow.tui.lifecycle import can_draw, leaving_on_signals, prepare_environment
+from gpuflow.tui.lifecycle import (
+    can_draw,
+    color_count,
+    leaving_on_signals,
+    prepare_environment,
+)
 
 DEFAULT_FPS = 12.0
 SSH_FPS = 8.0
@@ -35,7 +41,7 @@ def run_player(
     Args:
         timeline: What to play.
         language: Of the first screen; English where the encoding has no Chinese.
-        theme: Name of a theme; None: the first.
+        theme: Name of a theme; None: the one that suits the terminal.
         start_s: Screen second to start at.
         has_color: False, or NO_COLOR in the environment: no colour code is ever sent.
         is_ascii: Draw with ASCII alone; so does an encoding that lacks box drawing.
@@ -64,7 +70,7 @@ def run_player(
     app = PlayerApp(
         timeline,
         language="en" if is_ascii else language,
-        theme_name=theme,
+        theme_name=theme or theme_for(os.environ, colours=color_count(os.environ)),
         start_s=start_s,
         has_color="NO_COLOR" not in os.environ,
         is_ascii=is_ascii,

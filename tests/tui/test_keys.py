@@ -12,7 +12,7 @@ from textual.widgets._footer import FooterKey
 from gpuflow.cells import cell_width
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.keys import KEYS
-from gpuflow.draw.theme import load_theme
+from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.app import COMMANDS, INTERRUPTED, PlayerApp
 from gpuflow.tui.screens.pages import BasicsPage, HelpPage, PrimitivesPage
@@ -102,7 +102,7 @@ EFFECTS: list[tuple[str, list[str], Callable[[PlayerApp], object], object]] = [
     ("?: help", ["question_mark"], lambda app: type(app.screen), HelpPage),
     ("?: back", ["question_mark", "question_mark"], lambda app: type(app.screen), PlayScreen),
     ("T: theme", ["T"], lambda app: app.look.name, "light"),
-    ("T: round again", ["T", "T"], lambda app: app.look.name, "dark"),
+    ("T: round again", ["T"] * len(THEMES), lambda app: app.look.name, "dark"),
     ("L: language", ["L"], lambda app: app.language, "zh"),
     ("L: and back", ["L", "L"], lambda app: app.language, "en"),
     ("q: leaves", ["q"], lambda app: app.return_code, 0),

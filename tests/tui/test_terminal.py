@@ -36,7 +36,13 @@ def is_playing(screen: str) -> bool:
     return "÷" in screen and "2/8" in screen
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT])
+# One of each kind: usual, of users, timer, of a fault that did not happen, real-time.
+SENT = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT", "SIGUSR1", "SIGALRM", "SIGABRT", "SIGSEGV")
+
+
+@pytest.mark.parametrize(
+    "number", [*(signal.Signals[name] for name in SENT), signal.SIGRTMAX], ids=str
+)
 def test_a_signal_leaves_the_terminal_as_it_was(number: signal.Signals, on_terminal: Start) -> None:
     terminal = on_terminal(*IDEAL, "--at", "100us")
     terminal.until(is_playing)
@@ -98,7 +104,28 @@ def test_suspending_gives_the_terminal_back_for_a_while(on_terminal: Start) -> N
         pass
     assert terminal.is_as_it_was()
     os.kill(terminal.process.pid, signal.SIGCONT)
-    terminal.until(lambda screen: is_playing(screen) and terminal.modes()[1049])
+    # Paused: nothing but a full repaint brings the edges of the screen back.
+    terminal.until(lambda screen: is_playing(screen) and "q quit" in screen)
+    assert terminal.modes()[1049]
+    terminal.press("q")
+    assert terminal.status() == 0
+    assert terminal.is_as_it_was()
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
+def test_after_any_stop_the_screen_comes_back(number: signal.Signals, on_terminal: Start) -> None:
+    terminal = on_terminal(*IDEAL, "--at", "100us")
+    terminal.until(is_playing)
+    terminal.press(" ?")
+    terminal.until(lambda screen: "Keys" in screen)
+    os.kill(terminal.process.pid, number)
+    _, status = os.waitpid(terminal.process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    terminal.screen.reset()
+    os.kill(terminal.process.pid, signal.SIGCONT)
+    terminal.until(lambda screen: "Keys" in screen)
+    terminal.press("?")
+    terminal.until(lambda screen: is_playing(screen) and "q quit" in screen)
     terminal.press("q")
     assert terminal.status() == 0
     assert terminal.is_as_it_was()
@@ -216,3 +243,20 @@ def test_exported_sizes_do_not_override_the_real_one(on_terminal: Start) -> None
     screen = terminal.until(lambda screen: "q quit" in screen)
     assert "50×10" not in screen
     assert len(screen.splitlines()[1].rstrip()) == 80
+
+
+@pytest.mark.parametrize(
+    ("env", "ground"),
+    [
+        ({"COLORTERM": "truecolor", "COLORFGBG": "0;15"}, b"48;2;251;250;247"),
+        ({"COLORTERM": "truecolor", "COLORFGBG": "15;0"}, b"48;2;17;21;28"),
+        ({"TERM": "xterm"}, b"\x1b[37;40m"),
+    ],
+    ids=["light", "dark", "16"],
+)
+def test_the_theme_suits_the_terminal(
+    env: dict[str, str], ground: bytes, on_terminal: Start
+) -> None:
+    terminal = on_terminal(*IDEAL, env=env)
+    terminal.until(lambda screen: "PREFILL" in screen)
+    assert ground in terminal.raw
