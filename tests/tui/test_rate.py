@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gpuflow.engine.pace import Pace
+from gpuflow.engine.parts import still_moment
 from gpuflow.tui.app import PlayerApp
-from gpuflow.tui.parts import still_moment
 
 Start = Callable[..., Any]
 IDEAL = ("play", "--profile", "ideal", "--lang", "en")
