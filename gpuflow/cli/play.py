@@ -6,6 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpuflow.cli.explore import (
+    AlgorithmOption,
+    CollectiveOption,
+    NodesOption,
+    RanksOption,
+    asked_moment,
+    asked_subject,
+    write_collective,
+)
 from gpuflow.cli.options import Request, bad_option
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import (
@@ -50,6 +59,10 @@ def play(
     no_animation: StillOption = False,
     loop: LoopOption = False,
     autoplay: AutoplayOption = None,
+    collective: CollectiveOption = None,
+    algorithm: AlgorithmOption = None,
+    ranks: RanksOption = None,
+    nodes: NodesOption = None,
 ) -> int:
     """Play, or write what would be played."""
     from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
@@ -58,11 +71,29 @@ def play(
 
     scenario = scenario_of(request)
     timeline = simulate(scenario)
+    subject = asked_subject(collective, algorithm, ranks, nodes, timeline)
     pace = Pace(timeline)
+    first = asked_moment(at if subject else None, subject.rounds if subject else 0)
+    if subject and (print_ or plain or output.format == "json" or not output.streams.is_terminal()):
+        from gpuflow.engine.explore import outlook
+
+        shown = size or DEFAULT_SIZE
+        write_collective(
+            outlook(subject, timeline, 0),
+            first,
+            output,
+            size=(shown.columns, shown.rows) if print_ else None,
+            is_ascii=ascii_,
+            is_wanted=plain,
+        )
+        return 0
     if at is not None and step is not None:
         raise bad_option("--step", "option_step_and_at")
     only = None if step is None else step_named("--step", step, timeline)
-    start_s = moment_of(at, timeline, pace) if only is None else pace.step_start(only)
+    if only is None:
+        start_s = moment_of(None if subject else at, timeline, pace)
+    else:
+        start_s = pace.step_start(only)
     if output.format == "json":
         from gpuflow.exporters.plain import step_records
 
@@ -86,6 +117,8 @@ def play(
         has_color=output.has_color,
         is_ascii=ascii_,
         speed=speed or 1.0,
+        explore=subject,
+        explore_round=first.round,
         notice=shortage,
         fps=fps,
         is_playing=not no_animation if autoplay is None else autoplay,

@@ -75,16 +75,21 @@ class SmallReplay:
         return self.rounds[n_rounds - 1].rows if n_rounds else self.before
 
 
+_ADDED_WHOLE = frozenset({"recursive_doubling", "one_shot", "nvls_one_shot"})
+
+
 def small_elements(collective: str, algorithm: str, n_ranks: int) -> int:
-    """N that makes a good picture: one number where the vector stays whole, else one a chunk."""
-    if algorithm == "chain":
+    """N that makes a good picture: few numbers where the vector stays whole, else equal chunks."""
+    if algorithm == "tree":
+        return 8  # four chunks in each of the two trees
+    if algorithm == "chain" or algorithm in _ADDED_WHOLE:
         return 4
     if algorithm == "scatter_all_gather":
         return n_ranks
     if collective in {"broadcast", "reduce", "send_recv"}:
         return 1
     if collective in {"all_reduce", "scatter"}:
-        return max(4, n_ranks)
+        return n_ranks * -(-4 // n_ranks)
     return n_ranks
 
 

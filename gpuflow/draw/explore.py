@@ -5,7 +5,13 @@ from __future__ import annotations
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.explore_boxes import draw_stack
-from gpuflow.draw.explore_costs import PANEL_MOST, draw_costs, draw_panel, panel_size
+from gpuflow.draw.explore_costs import (
+    PANEL_MOST,
+    draw_costs,
+    draw_legend,
+    draw_panel,
+    panel_size,
+)
 from gpuflow.draw.explore_lines import draw_lines
 from gpuflow.draw.explore_peers import needs_of
 from gpuflow.draw.explore_plan import FORMS, StackPlan, plan_stack, spread
@@ -112,18 +118,12 @@ def _picture(canvas: Canvas, view: ExploreView, area: Rect) -> None:
     """The ranks, or rows that sum them up; the panel of algorithms where it has room."""
     if area.height < 1:
         return
-    least, rows = panel_size(view)
     if not view.subject.is_drawn:
-        if area.width > SUMS_WIDTH + least and area.height >= rows:
-            width = min(area.width - SUMS_WIDTH, PANEL_MOST)
-            table = area._replace(width=area.width - width - 1)
-            draw_panel(canvas, view, Rect(table.right + 1, area.y, width, area.height))
-            draw_sums(canvas, view, table)
-        else:
-            _panel_below(canvas, view, area, draw_sums(canvas, view, area))
+        _summed(canvas, view, area)
         return
     needs = needs_of(view.subject, view.language)
     plan = plan_stack(needs, area)
+    least, rows = panel_size(view)
     beside = area._replace(width=max(area.width - least - 1, 0))
     narrow = plan_stack(needs, beside)
     has_panel = area.height >= rows and _is_as_good(narrow, plan, beside)
@@ -136,13 +136,36 @@ def _picture(canvas: Canvas, view: ExploreView, area: Rect) -> None:
     if has_panel:
         width = min(area.right - plan.right - 1, PANEL_MOST)
         draw_panel(canvas, view, Rect(area.right - width, area.y, width, area.height))
-    else:
-        _panel_below(canvas, view, area, plan.bottom)
+    _below(canvas, view, area, plan.bottom, has_panel=has_panel)
+
+
+def _summed(canvas: Canvas, view: ExploreView, area: Rect) -> None:
+    """Rows that sum the ranks up, the panel of algorithms beside or below."""
+    least, rows = panel_size(view)
+    table = area
+    has_panel = area.width > SUMS_WIDTH + least and area.height >= rows
+    if has_panel:
+        width = min(area.width - SUMS_WIDTH, PANEL_MOST)
+        table = area._replace(width=area.width - width - 1)
+        draw_panel(canvas, view, Rect(table.right + 1, area.y, width, area.height))
+    end = draw_sums(canvas, view, table)
+    _below(canvas, view, area, end, has_panel=has_panel)
+
+
+def _below(canvas: Canvas, view: ExploreView, area: Rect, end: int, *, has_panel: bool) -> None:
+    """What has room under the picture: the panel, unless it stands beside, and the legend."""
+    least, rows = panel_size(view)
+    if not has_panel and area.bottom - end > rows + 1 and least <= area.width:
+        width = min(area.width, PANEL_MOST)
+        draw_panel(canvas, view, Rect(area.x, end + 1, width, rows))
+    if end < area.bottom:
+        draw_legend(canvas, view, area.x, area.bottom - 1, area.width)
 
 
 def _is_as_good(narrow: StackPlan, plan: StackPlan, room: Rect) -> bool:
-    """Whether a plan for less room shows all that the other shows."""
-    same_form = FORMS.index(narrow.form) <= FORMS.index(plan.form)
+    """Whether a plan for less room shows all that the other shows, but for words in tall boxes."""
+    roomiest = max(FORMS.index(plan.form), FORMS.index("boxes"))
+    same_form = FORMS.index(narrow.form) <= roomiest
     same_parts = narrow.has_lines >= plan.has_lines and (narrow.switch is None) == (
         plan.switch is None
     )
@@ -153,13 +176,6 @@ def _is_as_good(narrow: StackPlan, plan: StackPlan, room: Rect) -> bool:
         and narrow.has_numbers >= plan.has_numbers
         and (narrow.form != "slots" or narrow.named >= plan.named)
     )
-
-
-def _panel_below(canvas: Canvas, view: ExploreView, area: Rect, end: int) -> None:
-    least, rows = panel_size(view)
-    if area.bottom - end > rows and least <= area.width:
-        width = min(area.width, PANEL_MOST)
-        draw_panel(canvas, view, Rect(area.x, end + 1, width, area.bottom - end - 1))
 
 
 def _too_small(canvas: Canvas, view: ExploreView) -> None:

@@ -6,7 +6,6 @@ from gpuflow.cells import cell_width
 from gpuflow.collectives.places import ROOTED
 from gpuflow.collectives.small import SmallRow
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
-from gpuflow.draw.explore_nets import lines_of
 from gpuflow.draw.explore_peers import digits_of, rank_words, receives_text, sends_text
 from gpuflow.draw.explore_plan import Place, StackPlan
 from gpuflow.draw.explore_view import ExploreView
@@ -94,8 +93,7 @@ def draw_stack(canvas: Canvas, view: ExploreView, plan: StackPlan) -> None:
 
 
 def _node(canvas: Canvas, view: ExploreView, plan: StackPlan, node: int, frame: Rect) -> None:
-    is_busy = _is_between(view)
-    role = "border" if is_busy else "border_lit"
+    role = "border" if True in view.levels else "border_lit"
     if not plan.has_gutter:
         title = Piece(view.t("node", node=node), "strong")
         canvas.box(frame, role, border="heavy", title=(title,))
@@ -105,12 +103,6 @@ def _node(canvas: Canvas, view: ExploreView, plan: StackPlan, node: int, frame: 
         left, right = "┏┓" if y == frame.y else "┗┛" if y == frame.bottom - 1 else "┃┃"
         canvas.put(frame.x, y, left, role)
         canvas.put(frame.right - 1, y, right, role)
-
-
-def _is_between(view: ExploreView) -> bool:
-    """Whether bytes cross the nodes in the round shown."""
-    nets = lines_of(view.subject).rounds[view.round - 1] if view.round else ()
-    return any(net.is_between for net in nets)
 
 
 def _takes_part(view: ExploreView, rank: int) -> bool:
@@ -128,22 +120,22 @@ def _name(view: ExploreView, rank: int) -> list[Piece]:
 
 def _box(canvas: Canvas, view: ExploreView, plan: StackPlan, rank: int, place: Place) -> None:
     box = place.box
-    role = view.role if _takes_part(view, rank) and view.is_in_flight else "border"
+    role = view.flow_role if _takes_part(view, rank) and view.is_in_flight else "border"
     receives = _receives(view, plan, rank)
-    right = (Piece(receives, view.role),) if receives else ()
+    right = (Piece(receives, view.flow_role),) if receives else ()
     canvas.box(box, role, title=_name(view, rank), right_title=right)
     if plan.form == "shared" and rank and plan.places[rank - 1].box.bottom > box.y:
         canvas.put(box.x, box.y, "├", role)
         canvas.put(box.right - 1, box.y, "┤", role)
     inner = box.inner(1)
     canvas.put_pieces(inner.x, place.send_y, value_pieces(view, rank), width=inner.width)
-    sends = Piece(_sends(view, plan, rank), view.role)
+    sends = Piece(_sends(view, plan, rank), view.flow_role)
     canvas.put_right(inner.right, place.send_y, (sends,), width=inner.width)
     if plan.form == "tall" and view.round:
         for y, text in enumerate(
             rank_words(view.subject, view.language, rank, view.round), place.send_y + 1
         ):
-            canvas.put(inner.x, y, text, view.role, width=inner.width)
+            canvas.put(inner.x, y, text, view.flow_role, width=inner.width)
 
 
 def _sends(view: ExploreView, plan: StackPlan, rank: int) -> str:
@@ -171,11 +163,11 @@ def _slot(canvas: Canvas, view: ExploreView, plan: StackPlan, rank: int, place: 
         values = sign_pieces(now, before, box.right - x)
     x = canvas.put_pieces(x, box.y, values, width=box.right - x)
     if plan.named and view.round:
-        receives = Piece(_receives(view, plan, rank), view.role)
+        receives = Piece(_receives(view, plan, rank), view.flow_role)
         end = canvas.put_right(box.right, box.y, (receives,), width=box.right - x)
         sends = _sends(view, plan, rank)
         gap = 1 if plan.label > digits else 0
-        canvas.put(x + gap, box.y, sends, view.role, width=end - x - gap)
+        canvas.put(x + gap, box.y, sends, view.flow_role, width=end - x - gap)
 
 
 def switch_has_turned(view: ExploreView) -> bool:
@@ -205,14 +197,17 @@ def _switch(canvas: Canvas, view: ExploreView, box: Rect) -> None:
     digits = digits_of(view.subject)
     row = one.switch_row
     values = row.values if row is not None and switch_has_turned(view) else ()
-    each = max(inner.width // (digits + 1), 1)
-    lines = -(-view.replay.n_elements // each)
+    n_values = view.replay.n_elements
+    lines = -(-n_values // max(inner.width // (digits + 1), 1))
+    each = -(-n_values // lines)
+    left = inner.x + (inner.width - each * (digits + 1) + 1) // 2
     if lines + 1 < inner.height:
         y += (inner.height - lines - 1) // 2
-        canvas.put(inner.x, y, text, "dim", width=inner.width)
+        middle = inner.x + max(inner.width - cell_width(text), 0) // 2
+        canvas.put(middle, y, text, "dim", width=inner.right - middle)
         y += 1
     for i, value in enumerate(values):
-        x = inner.x + i % each * (digits + 1)
         text = ("·" if value is None else str(value)).rjust(digits)
         if y + i // each < inner.bottom:
-            canvas.put(x, y + i // each, text, "dim" if value is None else "reduce")
+            role = "dim" if value is None else "reduce"
+            canvas.put(left + i % each * (digits + 1), y + i // each, text, role)

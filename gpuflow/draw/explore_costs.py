@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gpuflow.cells import cell_width, pad
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
-from gpuflow.draw.explore_nets import lines_of
 from gpuflow.draw.explore_view import ExploreView, fitting, share_text
 from gpuflow.engine.explore import AlgorithmCost
 from gpuflow.units import format_bytes, format_count, format_time
@@ -30,6 +29,24 @@ def _labelled(
     end = canvas.put(x, y, label, "accent" if key == "now" else "dim", width=width)
     room = width - (end - x)
     canvas.put(end, y, fitting(forms, room), "text", width=room)
+
+
+def draw_legend(canvas: Canvas, view: ExploreView, x: int, y: int, width: int) -> None:
+    """What the signs beside numbers and the two kinds of line mean, as much as fits."""
+    levels = [("═", "inside", view.role), ("━", "between", view.outer_role)]
+    if view.subject.is_drawn:
+        signs = [("»", "sent", "accent"), ("+", "partial", "reduce"), ("✓", "final", "good")]
+        signs += [("·", "nothing", "dim")]
+    else:
+        signs = [("+", "added", "reduce"), ("✓", "final", "good")]
+    for sign, word, role in [*signs, *(levels if view.subject.has_levels else [])]:
+        text = view.t(f"legend.{word}")
+        needed = cell_width(sign) + 1 + cell_width(text)
+        if needed > width:
+            return
+        end = canvas.put(x, y, sign, role)
+        canvas.put(end + 1, y, text, "dim")
+        x, width = x + needed + 3, width - needed - 3
 
 
 # ---------------------------------------------------------------- the round
@@ -61,16 +78,9 @@ def round_forms(view: ExploreView) -> list[str]:
 
 def _level(view: ExploreView) -> str:
     """Where the round's messages go, of algorithms with two levels."""
-    subject = view.subject
-    if not subject.has_levels:
+    if not view.levels:
         return ""
-    if subject.is_drawn:
-        between = {net.is_between for net in lines_of(subject).rounds[view.round - 1]}
-    else:
-        blocks = view.tally.blocks(view.round)
-        between = {False} if any(block.messages_inside for block in blocks) else set()
-        between |= {True} if any(block.messages_outside for block in blocks) else set()
-    key = "both" if len(between) > 1 else "between" if True in between else "inside"
+    key = "both" if len(view.levels) > 1 else "between" if True in view.levels else "inside"
     return view.t(f"now.level.{key}")
 
 

@@ -47,9 +47,7 @@ def draw_lines(canvas: Canvas, view: ExploreView, plan: StackPlan) -> None:
 
 def _role(view: ExploreView, net: Net) -> str:
     """Between nodes another colour than within them."""
-    if net.is_between:
-        return "pp" if view.role != "pp" else "ep"
-    return view.role
+    return view.outer_role if net.is_between else view.role
 
 
 def _rows(plan: StackPlan, net: Net) -> dict[int, bool]:

@@ -146,7 +146,7 @@ def _row(
     canvas.put(columns.name[0], y, name, "strong", width=columns.name[1])
     all_alike = block.alike == block.n_peers
     canvas.put(columns.alike[0], y, alike, "text" if all_alike else "dim", width=columns.alike[1])
-    outer_role = "pp" if view.subject.has_levels and view.role != "pp" else view.role
+    outer_role = view.outer_role if view.subject.has_levels else view.role
     cells = (
         (columns.inside, inside, view.role),
         (columns.outside, outside, outer_role),

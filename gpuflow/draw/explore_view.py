@@ -96,6 +96,31 @@ class ExploreView:
         """Role of the bytes of the collective."""
         return _CLASS_ROLES.get(self.subject.collective, "tp")
 
+    @property
+    def flow_role(self) -> str:
+        """Role of what moves in the round shown: between nodes another than within them."""
+        return self.outer_role if self.levels == {True} else self.role
+
+    @property
+    def outer_role(self) -> str:
+        """Role of what moves between nodes."""
+        return "pp" if self.role != "pp" else "ep"
+
+    @cached_property
+    def levels(self) -> frozenset[bool]:
+        """Of algorithms with two levels, whether bytes leave nodes in the round shown, or not."""
+        subject = self.subject
+        if not subject.has_levels or not self.round:
+            return frozenset()
+        if subject.is_drawn:
+            size = self.replay.ranks_per_node
+            pairs = self.replay.rounds[self.round - 1].transfers
+            return frozenset(source // size != to // size for source, to in pairs)
+        blocks = self.tally.blocks(self.round)
+        inside = {False} if any(block.messages_inside for block in blocks) else set()
+        outside = {True} if any(block.messages_outside for block in blocks) else set()
+        return frozenset(inside | outside)
+
     def t(self, key: str, /, **values: object) -> str:
         """A sentence of the explorer."""
         return t(f"explore.{key}", self.language, **values)

@@ -6,7 +6,7 @@ from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Piece
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.gpu import FAST, SIGNS
-from gpuflow.draw.keys import HELP_KEYS
+from gpuflow.draw.keys import EXPLORE_HELP_KEYS, HELP_KEYS
 from gpuflow.draw.links import ACROSS, DOWN
 from gpuflow.draw.page import Block, Line, Page
 from gpuflow.draw.view import Scene
@@ -19,9 +19,9 @@ def draw_help(scene: Scene, width: int) -> Frame:
     page = Page(width)
     page.words(Piece(scene.word("app.title"), "title"))
     page.paragraph(scene.word("app.subtitle"), "subtitle")
-    blocks = (_keys(scene), _signs(scene), _reading(scene))
+    blocks = (_keys(scene), _explore_keys(scene), _signs(scene), _reading(scene))
     if width >= 110:
-        page.columns((blocks[:1], blocks[1:]))
+        page.columns((blocks[:2], blocks[2:]))
     else:
         for block in blocks:
             page.beside((block,))
@@ -34,6 +34,16 @@ def _keys(scene: Scene) -> Block:
         Line(scene.t(f"help.{key.id}"), indent=indent, bullet=key.show) for key in HELP_KEYS
     )
     return Block(title=(Piece(scene.t("help.keys"), "title"),), lines=lines)
+
+
+def _explore_keys(scene: Scene) -> Block:
+    """The explorer's own keys; T, L, ?, Esc and q do there what they do everywhere."""
+    indent = max(cell_width(key.show) for key in EXPLORE_HELP_KEYS) + 2
+    lines = tuple(
+        Line(scene.word(f"explore.help.{key.id}"), indent=indent, bullet=key.show)
+        for key in EXPLORE_HELP_KEYS
+    )
+    return Block(title=(Piece(scene.word("explore.help.title"), "title"),), lines=lines)
 
 
 def _signs(scene: Scene) -> Block:

@@ -34,6 +34,7 @@ KEYS: tuple[Key, ...] = (
     Key("table", "t"),
     Key("primitives", "c"),
     Key("basics", "b"),
+    Key("explore", "x"),
     Key("theme", "T"),
     Key("language", "L"),
     Key("help", "?"),
@@ -50,6 +51,7 @@ HELP_KEYS: tuple[Key, ...] = (
     Key("table", "t"),
     Key("primitives", "c"),
     Key("basics", "b"),
+    Key("explore", "x"),
     Key("theme", "T"),
     Key("language", "L"),
     Key("help", "?"),
@@ -80,6 +82,7 @@ EXPLORE_KEYS: tuple[Key, ...] = (
 EXPLORE_HELP_KEYS: tuple[Key, ...] = (
     Key("collective", "↑ ↓  [ ]"),
     Key("round", "← →  , ."),
+    Key("edge", "Home End"),
     Key("play", "␣"),
     Key("algorithm", "a A"),
     Key("ranks", "+ -"),

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, cast
 
 from rich.text import Text
+from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
@@ -20,15 +21,17 @@ from gpuflow.draw.play import draw_play
 from gpuflow.draw.scene import scene_of
 from gpuflow.draw.theme import THEMES, Theme, load_theme
 from gpuflow.draw.view import PlayView, Scene
+from gpuflow.engine.explore import Subject, subject_at
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
+from gpuflow.engine.parts import part_of_step, still_moment
 from gpuflow.engine.requirements import RequirementTable, requirement_table
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.filters import AsciiSigns, NoColour
-from gpuflow.tui.parts import part_of_step, still_moment
 from gpuflow.tui.playhead import SPEEDS, Playhead
+from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.styles import textual_theme, theme_id
@@ -55,6 +58,20 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("table", "play.table"),
     ("primitives", "page('primitives')"),
     ("basics", "page('basics')"),
+    ("explore", "explore"),
+    ("explore.next_collective", "explore.collective(1)"),
+    ("explore.previous_collective", "explore.collective(-1)"),
+    ("explore.next_algorithm", "explore.algorithm(1)"),
+    ("explore.previous_algorithm", "explore.algorithm(-1)"),
+    ("explore.more", "explore.ranks(1)"),
+    ("explore.fewer", "explore.ranks(-1)"),
+    ("explore.nodes", "explore.nodes"),
+    ("explore.next_round", "explore.round(1)"),
+    ("explore.previous_round", "explore.round(-1)"),
+    ("explore.first", "explore.edge(0)"),
+    ("explore.last", "explore.edge(1)"),
+    ("explore.play", "explore.play"),
+    ("explore.restart", "explore.restart"),
     ("theme", "next_theme"),
     ("language", "next_language"),
     ("help", "page('help')"),
@@ -71,6 +88,7 @@ class PlayerApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "page('primitives')", show=False),
         Binding("b", "page('basics')", show=False),
+        Binding("x", "explore", show=False),
         Binding("question_mark,f1", "page('help')", show=False),
         Binding("T", "next_theme", show=False),
         Binding("L", "next_language", show=False),
@@ -95,6 +113,8 @@ class PlayerApp(App[None]):
         loops: bool = False,
         only_step: int | None = None,
         is_animated: bool = True,
+        explore: Subject | None = None,
+        explore_round: int = 0,
     ) -> None:
         self.has_color = has_color
         self.is_ascii = is_ascii
@@ -124,6 +144,7 @@ class PlayerApp(App[None]):
         self.look: Theme = load_theme(theme_name or THEMES[0])
         self._scenes: dict[Language, Scene] = {}
         self._play_screen = PlayScreen()
+        self._first_explore = explore, explore_round
         for name in THEMES:
             self.register_theme(textual_theme(load_theme(name)))
         self.theme = theme_id(self.look.name)
@@ -172,8 +193,12 @@ class PlayerApp(App[None]):
 
     # ------------------------------------------------------------ Textual's hooks
 
-    def on_ready(self) -> None:
-        """Show what the viewer should know first."""
+    async def on_ready(self) -> None:
+        """Open the collective that was asked for, and show what the viewer should know first."""
+        subject, number = self._first_explore
+        if subject is not None:
+            is_playing = self.playhead.is_playing and not number
+            await self.push_screen(ExploreScreen(subject, round_=number, is_playing=is_playing))
         if self.notice:
             self.notify(self.notice, severity="warning", timeout=NOTICE_S, markup=False)
 
@@ -197,9 +222,13 @@ class PlayerApp(App[None]):
     async def run_command(self, action: str) -> None:
         """Do what a command of the palette names."""
         if action.startswith("play."):
-            while isinstance(self.screen, ReadingPage):
+            while isinstance(self.screen, (ReadingPage, ExploreScreen)):
                 await self.pop_screen()
             await self.run_action(action.removeprefix("play."), self._play_screen)
+        elif action.startswith("explore."):
+            if not isinstance(self.screen, ExploreScreen):
+                await self.action_explore()
+            await self.run_action(action.removeprefix("explore."), self.screen)
         else:
             await self.run_action(action)
 
@@ -208,6 +237,11 @@ class PlayerApp(App[None]):
         if self.use_command_palette and not CommandPalette.is_open(cast("App[object]", self)):
             placeholder = self.scene.t("palette.placeholder")
             self.push_screen(CommandPalette(placeholder=placeholder, id="--command-palette"))
+
+    @on(Driver.SignalResume)
+    def repaint(self) -> None:
+        """Draw all of the screen: after a stop the terminal has nothing of it any more."""
+        self.screen.refresh()
 
     # ------------------------------------------------------------ actions
 
@@ -249,14 +283,33 @@ class PlayerApp(App[None]):
         page = PAGES[name]
         if isinstance(self.screen, page):
             await self.pop_screen()
+        elif await self._is_uncovered(page):
+            return
         elif isinstance(self.screen, ReadingPage):
             await self.switch_screen(page())
         else:
             await self.push_screen(page())
 
+    async def action_explore(self) -> None:
+        """Open the explorer at the collective of the moment, or close it when it is open."""
+        if isinstance(self.screen, ExploreScreen):
+            await self.pop_screen()
+        elif not await self._is_uncovered(ExploreScreen):
+            subject = subject_at(self.timeline, self.moments.at(self.playhead.moment_s))
+            is_playing = self.playhead.is_playing
+            await self.push_screen(ExploreScreen(subject, is_playing=is_playing))
+
+    async def _is_uncovered(self, kind: type[Screen[Any]]) -> bool:
+        """Go back to a screen of that kind, if there is one under the others."""
+        if not any(isinstance(screen, kind) for screen in self.screen_stack):
+            return False
+        while not isinstance(self.screen, kind):
+            await self.pop_screen()
+        return True
+
     async def action_close_page(self) -> None:
-        """Back to the play screen."""
-        if isinstance(self.screen, ReadingPage):
+        """Back to where the page was opened."""
+        if isinstance(self.screen, (ReadingPage, ExploreScreen)):
             await self.pop_screen()
 
     def action_next_theme(self) -> None:
@@ -265,7 +318,7 @@ class PlayerApp(App[None]):
         self.look = load_theme(THEMES[index])
         self.theme = theme_id(self.look.name)
         for screen in self.screen_stack:
-            if isinstance(screen, (PlayScreen, ReadingPage)):
+            if isinstance(screen, (PlayScreen, ReadingPage, ExploreScreen)):
                 screen.redraw()
 
     async def action_next_language(self) -> None:
@@ -275,7 +328,7 @@ class PlayerApp(App[None]):
             return
         self.language = "en" if self.language == "zh" else "zh"
         for screen in self.screen_stack:
-            if isinstance(screen, (PlayScreen, ReadingPage)):
+            if isinstance(screen, (PlayScreen, ReadingPage, ExploreScreen)):
                 await screen.rebuild()
 
     # ------------------------------------------------------------ leaving

@@ -6,6 +6,7 @@ import os
 import sys
 
 from gpuflow.draw.theme import theme_for
+from gpuflow.engine.explore import Subject
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.lifecycle import (
@@ -35,6 +36,8 @@ def run_player(
     loops: bool = False,
     only_step: int | None = None,
     is_animated: bool = True,
+    explore: Subject | None = None,
+    explore_round: int = 0,
 ) -> int:
     """Play until the viewer leaves.
 
@@ -52,6 +55,8 @@ def run_player(
         loops: Whether the end is followed by the start.
         only_step: Play this step alone, counted from 0.
         is_animated: False: one picture a step, nothing moves in between.
+        explore: A collective to open at once; None: the play itself.
+        explore_round: Its round, paused there; 0: from the start.
 
     Returns:
         Exit status: 0 when the viewer left, 130 for Ctrl+C, 128 + n for signal n, 129 for the end
@@ -76,6 +81,8 @@ def run_player(
         is_ascii=is_ascii,
         speed=speed,
         notice=notice,
+        explore=explore,
+        explore_round=explore_round,
         fps=fps or (SSH_FPS if "SSH_CONNECTION" in os.environ else DEFAULT_FPS),
         is_playing=is_playing,
         loops=loops,

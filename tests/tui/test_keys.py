@@ -15,6 +15,7 @@ from gpuflow.draw.keys import KEYS
 from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.app import COMMANDS, INTERRUPTED, PlayerApp
+from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import BasicsPage, HelpPage, PrimitivesPage
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.widgets.canvas import FrameCanvas
@@ -116,7 +117,8 @@ LEAVING = [effect for effect in EFFECTS if "leave" in effect[0] or "Ctrl+C" in e
 
 async def reset(app: PlayerApp) -> None:
     """As it was at the start."""
-    await app.action_close_page()
+    while len(app.screen_stack) > 1:
+        await app.pop_screen()
     screen = play(app)
     screen.action_fold()
     screen.tab = screen.page = 0
@@ -218,7 +220,24 @@ def test_the_palette_holds_every_command_in_the_language_at_hand(
     assert run(app, [], titles) == expected
 
 
+EXPLORER_KEYS = {
+    "next_collective": "down",
+    "previous_collective": "up",
+    "next_algorithm": "a",
+    "previous_algorithm": "A",
+    "more": "plus",
+    "fewer": "minus",
+    "nodes": "n",
+    "next_round": "right",
+    "previous_round": "left",
+    "first": "home",
+    "last": "end",
+    "play": "space",
+    "restart": "r",
+}
 COMMAND_KEYS = {
+    "explore": "x",
+    **{f"explore.{name}": f"x {key}" for name, key in EXPLORER_KEYS.items()},
     "faster": "plus",
     "slower": "minus",
     "next_step": "right",
@@ -247,7 +266,14 @@ def test_a_command_does_what_its_key_does(make_app: Callable[..., PlayerApp]) ->
         return (
             *(place, head.speed, head.is_playing, screen.tab, screen.page),
             *(table_height(app) > 0, type(app.screen), app.look.name, app.language),
+            *explored(app),
         )
+
+    def explored(app: PlayerApp) -> tuple[object, ...]:
+        screen = app.screen
+        if not isinstance(screen, ExploreScreen):
+            return ()
+        return (screen.subject, screen.is_playing or screen.position, screen.is_playing)
 
     async def session() -> None:
         async with app.run_test(size=SIZE) as pilot:
@@ -255,7 +281,7 @@ def test_a_command_does_what_its_key_does(make_app: Callable[..., PlayerApp]) ->
                 if name == "quit":
                     continue
                 await reset(app)
-                await press(pilot, ["4", COMMAND_KEYS[name]])
+                await press(pilot, ["4", *COMMAND_KEYS[name].split()])
                 by_key = state()
                 await reset(app)
                 await press(pilot, ["4"])

@@ -112,6 +112,7 @@ class PrimitivesPage(ReadingPage):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", show=False),
+        Binding("enter", "app.explore", show=False),
     ]
 
     def __init__(self) -> None:
@@ -120,8 +121,8 @@ class PrimitivesPage(ReadingPage):
         self._timer: Timer | None = None
 
     def more_hints(self) -> list[tuple[str, str]]:
-        """Space as well."""
-        return [("␣", "play")]
+        """Space, and the way to the explorer."""
+        return [("␣", "play"), ("x", "explore")]
 
     def content(self, width: int) -> Frame:
         """The gallery at the present beat."""
