@@ -1,0 +1,86 @@
+"""What NCCL_DEBUG=INFO says among the lines of a log: ranks, nodes, channels, transports.
+
+Forms: NVIDIA/nccl src/init.cc, src/transport, src/graph; the same lines come from RCCL.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_RANKS = re.compile(r"\bn[rR]anks (\d{1,7})")
+_NODES = re.compile(r"\bnNodes (\d{1,6})")
+_RINGS = re.compile(r"Channel (\d{1,4})/(\d{1,4}) :")
+_CHANNELS = re.compile(r"(\d{1,4}) coll channels")
+_NVLS = re.compile(r"(\d{1,4}) nvls channels")
+_VIA = re.compile(r"via ([A-Za-z0-9]{1,20}(?:/[A-Za-z]{1,20})?)")
+_NETWORK = re.compile(r"Using network (\S{1,40})|NET/(IB|OFI|Socket|FastSocket|GPUDirectTCPX\w*)")
+_ENVIRONMENT = re.compile(r"(NCCL_\w{1,40}) set by environment to (\S{1,60})")
+_MOST = 16
+
+
+@dataclass(slots=True)
+class DebugFacts:
+    """Collected over the lines of one log; None and empty where nothing was said."""
+
+    ranks: int | None = None
+    nodes: int | None = None
+    channels: int | None = None
+    rings: int | None = None
+    nvls_channels: int | None = None
+    has_trees: bool = False
+    has_sharp: bool = False
+    transports: list[str] = field(default_factory=list)
+    networks: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    """NCCL_* variables that the library found set."""
+    warnings: list[str] = field(default_factory=list)
+    """The first few NCCL WARN."""
+    lines: int = 0
+
+    def read(self, line: str) -> None:
+        """Take what one line says."""
+        if "NCCL WARN" in line:
+            self._keep(self.warnings, line[line.index("NCCL WARN") + 10 :].strip()[:160])
+            return
+        if "NCCL INFO" not in line:
+            return
+        self.lines += 1
+        if (found := _RANKS.search(line)) is not None:
+            self.ranks = int(found[1])
+        if (found := _NODES.search(line)) is not None:
+            self.nodes = int(found[1])
+        if (found := _RINGS.search(line)) is not None:
+            self.rings = int(found[2])
+        if (found := _CHANNELS.search(line)) is not None:
+            self.channels = int(found[1])
+        if (found := _NVLS.search(line)) is not None:
+            self.nvls_channels = int(found[1])
+        self.has_trees |= " Trees [" in line or "all trees" in line
+        self.has_sharp |= "SHARP" in line and "not" not in line
+        if (found := _VIA.search(line)) is not None:
+            self._keep(self.transports, found[1])
+        if (found := _NETWORK.search(line)) is not None:
+            self._keep(self.networks, found[1] or found[2])
+        if (found := _ENVIRONMENT.search(line)) is not None and len(self.settings) < _MOST:
+            self.settings[found[1]] = found[2].rstrip(".")
+
+    def _keep(self, into: list[str], text: str) -> None:
+        if text not in into and len(into) < _MOST:
+            into.append(text)
+
+    def record(self) -> dict[str, object]:
+        """As it stands in a JSON document."""
+        return {
+            "ranks": self.ranks,
+            "nodes": self.nodes,
+            "channels": self.channels,
+            "rings": self.rings,
+            "nvls_channels": self.nvls_channels,
+            "trees": self.has_trees,
+            "sharp": self.has_sharp,
+            "transports": self.transports,
+            "networks": self.networks,
+            "settings": self.settings,
+            "warnings": self.warnings,
+        }

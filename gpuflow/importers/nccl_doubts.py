@@ -1,0 +1,93 @@
+"""What is doubtful about the rows and the frame of a run of nccl-tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import mean
+
+from gpuflow.importers.nccl_log import MOST_ROWS, RawRun
+from gpuflow.importers.nccl_reading import Doubt, Measured
+from gpuflow.units import format_bytes, format_time
+
+_WRONG = 1.0
+"""An error above this is no rounding (nccl-tests up to 2022 print the largest deviation)."""
+
+
+def doubts_of(raw: RawRun, rows: Sequence[Measured]) -> list[Doubt]:
+    """Everything to be wary of, in the order in which people would ask.
+
+    Args:
+        raw: The run's lines.
+        rows: Its rows that can be used.
+    """
+    return [*_about_frame(raw), *_about_values(raw), *_about_rows(raw, rows)]
+
+
+def _about_frame(raw: RawRun) -> Iterator[Doubt]:
+    if raw.headers > 1:
+        yield Doubt("header_twice", {"count": raw.headers})
+    places = Counter((r.host, r.bus_id) for r in raw.ranks if r.bus_id not in {"", "0x00"})
+    shared = [place for place, count in places.items() if count > 1]
+    if shared and sum(rank.rank == 0 for rank in raw.ranks) < 2:
+        yield Doubt("gpu_shared", {"ranks": places[shared[0]]})
+    kinds = {rank.gpu for rank in raw.ranks if rank.gpu}
+    if len(kinds) > 1:
+        yield Doubt("gpus_mixed", {"found": sorted(kinds)[:4]})
+    if raw.rows and not raw.has_table:
+        yield Doubt("no_header")
+    if raw.rows and not raw.has_foot:
+        yield Doubt("no_foot")
+    if raw.rows and raw.rows[-1].is_cut:
+        yield Doubt("row_cut")
+    if raw.is_elided:
+        yield Doubt("elided")
+    if raw.is_clipped:
+        yield Doubt("too_many_rows", {"most": MOST_ROWS})
+    if raw.debug.warnings:
+        yield Doubt("warnings", {"count": len(raw.debug.warnings), "found": raw.debug.warnings[0]})
+    if raw.failures and raw.rows:
+        yield Doubt("failures", {"found": raw.failures[0]})
+
+
+def _about_values(raw: RawRun) -> Iterator[Doubt]:
+    """Whether the data arrived right."""
+    errors = [e for row in raw.rows for e in (row.figures[3], row.figures[7]) if e is not None]
+    worst = max(errors, default=0.0)
+    if raw.wrong:
+        yield Doubt("wrong_values", {"count": raw.wrong})
+    elif worst >= _WRONG:
+        yield Doubt("wrong_data", {"error": f"{worst:g}"})
+    if raw.rows and raw.options.get("check") == 0:
+        yield Doubt("unchecked")
+
+
+def _about_rows(raw: RawRun, rows: Sequence[Measured]) -> Iterator[Doubt]:
+    empty = sum(row.size_bytes == 0 for row in raw.rows)
+    if empty and rows:
+        yield Doubt("empty_messages", {"count": empty})
+    odd = [row for row in rows if row.is_outlier]
+    if odd:
+        found = [f"{format_bytes(r.size_bytes)} {format_time(r.time_s)}" for r in odd[:6]]
+        yield Doubt("outliers", {"count": len(odd), "found": found})
+    repeated = [size for size, count in Counter(r.size_bytes for r in rows).items() if count > 1]
+    if repeated:
+        kinds = {(row.dtype, row.redop) for row in rows}
+        code = "sizes_repeated_by_kind" if len(kinds) > 1 else "sizes_repeated"
+        yield Doubt(code, {"count": len(repeated), "kinds": len(kinds)})
+    most = raw.options.get("max_bytes")
+    largest = max((row.size_bytes for row in rows), default=0)
+    if isinstance(most, int) and largest > most > 0:
+        values = {"found": format_bytes(largest), "most": format_bytes(most)}
+        yield Doubt("sizes_beyond_header", values)
+    if raw.average is not None and rows:
+        printed = [
+            value
+            for row in raw.rows
+            for value in (row.figures[2], row.figures[6])
+            if value is not None
+        ]
+        here = mean(printed) if printed else 0.0
+        if abs(here - raw.average) > 0.02 * raw.average + 0.01:
+            values = {"printed": f"{raw.average:g}", "here": f"{here:.4g}"}
+            yield Doubt("average_of_others", values)

@@ -1,0 +1,231 @@
+"""What single lines of logs of nccl-tests and rccl-tests say, whatever stands before or after.
+
+Launchers put labels before lines (srun, mpirun, kubectl), mails and issues put `> `, colours and
+progress signs come in between; a line is searched for what it holds instead of being split by
+columns. Forms: NVIDIA/nccl-tests src/common.cu over its history, ROCm/rccl-tests, NCCL 1's
+single-process tests.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+ITEM_BYTES: dict[str, int] = {
+    **dict.fromkeys(("char", "int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
+    **dict.fromkeys(("half", "float16", "fp16", "bf16", "bfloat16"), 2),
+    **dict.fromkeys(("int", "int32", "uint", "uint32", "float", "float32"), 4),
+    **dict.fromkeys(("int64", "uint64", "double", "float64"), 8),
+}
+"""Bytes of one element by the name that the tests print."""
+
+_LABEL = re.compile(
+    r"^[\s>]*(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\s+)?"
+    r"(\[\d+(?:,\d+)?\]<std(?:out|err)>:?|\[pod/[^\]]{1,200}\]|\d{1,5}:(?=[\s#]|$)"
+    r"|[\w.-]{1,80}\s+\|(?=\s)|[\w.-]{1,80}:(?=\s+(?:#|\d+\s+\d+\s+[a-z])))?"
+)
+_STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[^\[]")
+_DTYPES = "|".join(sorted(ITEM_BYTES, key=len, reverse=True))
+_ROW = re.compile(rf"(?<![\w.:-])(\d{{1,16}})\s+(\d{{1,16}})\s+({_DTYPES})(?=\s|$)(.*)")
+_RANK = re.compile(
+    r"#?\s*Rank\s+(\d{1,7})\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+(\d+)"
+    r"\s+\[([^\]]*)\]\s*(.*)"
+)
+_DEVICE = re.compile(r"#\s*Device\s+(\d{1,5})\s+->\s+(\d{1,5})\s+\[([^\]]*)\]\s+(.*)")
+_OPTION = {
+    "threads": re.compile(r"nThread\s+(\d{1,9})"),
+    "gpus": re.compile(r"nGpus\s+(\d{1,9})"),
+    "min_bytes": re.compile(r"minBytes\s+(\d{1,18})"),
+    "max_bytes": re.compile(r"maxBytes\s+(\d{1,18})"),
+    "warmup": re.compile(r"warmup iters:\s*(\d{1,9})"),
+    "iterations": re.compile(r"(?<!warmup )(?<!agg )iters:\s*(\d{1,9})"),
+    "check": re.compile(r"validation:\s*(\d{1,9})"),
+}
+_STEP = re.compile(r"step:\s*(\d{1,18})\((factor|bytes)\)")
+_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]{1,20})")
+_BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)")
+_NAME = re.compile(
+    r"\b(all_reduce|allreduce|all_gather|allgather|reduce_scatter|alltoall|all_to_all|alltoallv"
+    r"|broadcast|reduce|sendrecv|scatter|gather|hypercube)_(?:perf|test)(?:_mpi)?\b"
+)
+_OPTION_NAME = re.compile(r"-t\s+(all_reduce|all_gather|reduce_scatter|alltoall|broadcast)\b")
+COLLECTIVES = {
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "alltoallv": "all_to_all",
+    "sendrecv": "send_recv",
+}
+"""The tests' names, without underscores, that are not the project's own."""
+_FAILURE = re.compile(
+    r"Test \w+ failure|Test failure|srun: error|CUDA error|unhandled \w+ error|Segmentation fault"
+    r"|MPI_ABORT|out of memory|oom-kill|mpirun (?:noticed|was unable)|command not found"
+    r"|NCCL failure|No such file or directory|CANCELLED|DUE TO TIME LIMIT",
+    re.IGNORECASE,
+)
+_SAID = re.compile(r"(?:nccl-test|\bh\d00|\ba100|\bb200)-(\d{2,5})-\w|\b(\d{1,5}) GPUs\b")
+_VERSION = re.compile(r"(?:NCCL|RCCL) version\s*:?\s*(\d[\w.+-]{0,40})")
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """One row of the table as printed; a figure that is missing or cut is None."""
+
+    size_bytes: int
+    count: int
+    dtype: str
+    redop: str | None
+    root: int | None
+    figures: tuple[float | None, ...]
+    """time, algbw, busbw, error; then the same in place. None for N/A and what is cut."""
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RankLine:
+    """One rank of the device list."""
+
+    rank: int
+    pid: str
+    host: str
+    device: int
+    bus_id: str
+    gpu: str
+
+
+def plain(line: str) -> str:
+    """A line without colours and without what a progress bar wrote over."""
+    return _STEERING.sub("", line.rstrip("\r\n")).split("\r")[-1]
+
+
+def label_of(line: str) -> str:
+    """The launcher's label before a line, which tells processes apart; often empty."""
+    found = _LABEL.match(line)
+    return (found[1] or "").strip() if found else ""
+
+
+def without_label(line: str) -> str:
+    """The line behind quotes, times and the label."""
+    found = _LABEL.match(line)
+    return (line[found.end() :] if found else line).strip()
+
+
+def read_row(line: str, has_root: bool | None) -> RawRow | None:
+    """A row of the table, if the line holds one.
+
+    Args:
+        line: The line.
+        has_root: Whether there is a column `root`, as header or earlier rows say; None if unknown.
+    """
+    found = _ROW.search(line)
+    if found is None:
+        return None
+    rest = found[4].split()
+    redop = rest.pop(0) if rest and rest[0].isalpha() and rest[0] != "N" else None
+    if redop == "nan" or redop == "inf":
+        return None
+    known = has_root
+    if len(rest) > 8:
+        known = True
+    elif len(rest) == 8 and rest[0] != "-1" and not has_root:
+        known = False
+    elif rest and (known is None or known):
+        known = re.fullmatch(r"-?\d{1,6}", rest[0]) is not None
+    root = None
+    if known and rest:
+        text = rest.pop(0)
+        root = int(text) if re.fullmatch(r"-?\d{1,6}", text) else None
+    is_cut = len(rest) < 8
+    # the last thing of a cut row may be half a number, but what fills a block of columns is whole
+    if is_cut and rest and len(rest) != 4:
+        rest.pop()
+    figures = [_figure(text) for text in rest[:8]]
+    figures += [None] * (8 - len(figures))
+    return RawRow(int(found[1]), int(found[2]), found[3], redop, root, tuple(figures), is_cut)
+
+
+def _figure(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def read_rank(line: str) -> RankLine | None:
+    """A line of the device list, of NCCL 2's tests or of NCCL 1's."""
+    found = _RANK.search(line)
+    if found is not None:
+        rank, pid, host, device, bus, gpu = found.groups()
+        return RankLine(int(rank), pid, host, int(device), bus, gpu.strip())
+    old = _DEVICE.search(line)
+    if old is not None:
+        return RankLine(int(old[1]), "", "", int(old[2]), old[3], old[4].strip())
+    return None
+
+
+def read_options(line: str) -> dict[str, int | str]:
+    """What the line `# nThread 1 nGpus 8 minBytes ...` says; empty for any other."""
+    if _OPTION["threads"].search(line) is None or "Bytes" not in line:
+        return {}
+    found: dict[str, int | str] = {}
+    for name, pattern in _OPTION.items():
+        value = pattern.search(line)
+        if value:
+            found[name] = int(value[1])
+    step = _STEP.search(line)
+    if step:
+        found |= {"step": int(step[1]), "step_by": step[2]}
+    return found
+
+
+def is_columns(line: str) -> bool:
+    """Whether the line is the row of column titles."""
+    return "algbw" in line and ("size" in line or "bytes" in line) and "busbw" in line
+
+
+def has_root_column(line: str) -> bool:
+    """Whether a row of column titles has `root`."""
+    return re.search(r"\broot\b", line) is not None
+
+
+def average_of(line: str) -> float | None:
+    """The average bus bandwidth (GB/s) that the foot prints."""
+    found = _AVERAGE.search(line)
+    return _figure(found[1]) if found else None
+
+
+def wrong_values(line: str) -> int | None:
+    """How many values the foot calls out of bounds; None in any other line."""
+    found = _BOUNDS.search(line)
+    return int(found[1]) if found else None
+
+
+def collective_of(line: str) -> str | None:
+    """The collective that a program's name in the line stands for."""
+    found = [*_NAME.finditer(line)] or [*_OPTION_NAME.finditer(line)]
+    return project_name(found[-1][1]) if found else None
+
+
+def project_name(text: str) -> str:
+    """A test's name as the project calls the collective."""
+    return COLLECTIVES.get(text.replace("_", ""), text)
+
+
+def failure_of(line: str) -> str | None:
+    """The line, if it says that something failed."""
+    return line.strip()[:160] if _FAILURE.search(line) else None
+
+
+def said_ranks(line: str) -> int | None:
+    """How many GPUs text around the table speaks of."""
+    found = _SAID.search(line)
+    return int(found[1] or found[2]) if found else None
+
+
+def version_of(line: str) -> str | None:
+    """The library's version."""
+    found = _VERSION.search(line)
+    return found[1] if found else None

@@ -1,0 +1,271 @@
+"""Logs of nccl-tests and rccl-tests: from lines to runs, with what is doubtful about each.
+
+A log may hold several runs, one after the other or, under the labels of a launcher, between each
+other. The file is taken as hostile: it is read line by line, lines are cut, rows and runs bounded.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gpuflow.errors import ImportFormatError, Problem
+from gpuflow.importers import nccl_lines as lines
+from gpuflow.importers.nccl_debug import DebugFacts
+from gpuflow.importers.nccl_lines import RankLine, RawRow
+
+MOST_BYTES = 64 << 20
+"""Of a log; what follows is not read, and that is said."""
+LONGEST_LINE = 4096
+"""Characters of a line that are looked at."""
+MOST_ROWS = 5000
+MOST_RUNS = 200
+MOST_LABELS = 64
+MOST_RANKS_LISTED = 100_000
+
+
+@dataclass(slots=True)
+class RawRun:
+    """One run as its lines say it, nothing concluded yet."""
+
+    file: str
+    line: int = 0
+    """Of its first line that says anything."""
+    options: dict[str, int | str] = field(default_factory=dict)
+    ranks: list[RankLine] = field(default_factory=list)
+    rows: list[RawRow] = field(default_factory=list)
+    collective: str | None = None
+    """By a program's name; None where none was seen."""
+    has_root: bool | None = None
+    units: float | None = None
+    """Seconds that a figure of time stands for, by the header."""
+    average: float | None = None
+    wrong: int = 0
+    """Values that the foot calls out of bounds."""
+    has_foot: bool = False
+    has_table: bool = False
+    is_elided: bool = False
+    headers: int = 0
+    """Lines `# nThread ...` before the first row."""
+    said_ranks: int | None = None
+    failures: list[str] = field(default_factory=list)
+    is_clipped: bool = False
+    """More rows than are read."""
+    library: str | None = None
+    is_amd: bool = False
+    debug: DebugFacts = field(default_factory=DebugFacts)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of a run was seen."""
+        return not (self.options or self.ranks or self.rows or self.has_table)
+
+
+def read_log(path: str) -> tuple[RawRun, ...]:
+    """Read the runs of a file; `-` is standard input.
+
+    Raises:
+        ImportFormatError: The file is compressed.
+        OSError: The file cannot be read.
+    """
+    if path == "-":
+        return read_runs(_decoded(sys.stdin.buffer, path), path)
+    with Path(path).open("rb") as stream:
+        return read_runs(_decoded(stream, path), path)
+
+
+def _decoded(stream: BinaryIO, path: str) -> Iterator[str]:
+    """Lines of text, each cut to a bearable length; UTF-16 as PowerShell writes it, else UTF-8."""
+    head = stream.read(4)
+    if head[:2] == b"\x1f\x8b" or head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd"):
+        raise ImportFormatError([Problem(code="nccl_compressed", file=path, hint="nccl_unpack")])
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = io.TextIOWrapper(
+        io.BufferedReader(_Resumed(head, stream)), encoding, errors="replace", newline="\n"
+    )
+    taken = 0
+    while taken < MOST_BYTES:
+        line = text.readline(LONGEST_LINE)
+        if not line:
+            return
+        taken += len(line)
+        yield line
+        while len(line) == LONGEST_LINE and not line.endswith("\n") and taken < MOST_BYTES:
+            line = text.readline(LONGEST_LINE)
+            taken += len(line)
+
+
+class _Resumed(io.RawIOBase):
+    """A stream whose first bytes have been looked at already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        super().__init__()
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The first bytes, then the others."""
+        found = self._head or self._rest.read(len(buffer))
+        self._head = b""
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def read_runs(log: Iterable[str], file: str) -> tuple[RawRun, ...]:
+    """The runs of a log's lines, in the order in which they begin; at least one.
+
+    Args:
+        log: The lines.
+        file: The path as the user wrote it.
+    """
+    reader = _Reader(file)
+    for number, line in enumerate(log, 1):
+        reader.read(lines.plain(line), number)
+    return reader.finished()
+
+
+class _Reader:
+    """Sorts lines into runs, label by label."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._runs: list[RawRun] = []
+        self._open: dict[str, RawRun] = {}
+        self._debug = DebugFacts()
+        self._said: int | None = None
+        self._failures: list[str] = []
+        self._name: str | None = None
+        self._library: str | None = None
+        self._is_amd = False
+        self._last = ""
+
+    def finished(self) -> tuple[RawRun, ...]:
+        """All runs; what was said outside of any belongs to every one."""
+        runs = [run for run in self._runs if not run.is_empty] or [RawRun(self._file)]
+        for run in runs:
+            run.debug = self._debug
+            run.said_ranks = run.said_ranks or self._said
+            run.library, run.is_amd = self._library, self._is_amd
+            if not run.rows:
+                run.failures = run.failures or self._failures[:4]
+        alone = runs[0]
+        if len(runs) == 1 and alone.collective is None:
+            alone.collective = self._name
+        return tuple(runs)
+
+    def _run(self, label: str, number: int) -> RawRun:
+        """The run that a label's lines belong to."""
+        found = self._open.get(label)
+        if found is None:
+            if len(self._open) >= MOST_LABELS or len(self._runs) >= MOST_RUNS:
+                return self._runs[-1]
+            found = RawRun(self._file, line=number, collective=self._name)
+            self._open[label] = found
+            self._runs.append(found)
+        return found
+
+    def _begin(self, label: str, number: int) -> RawRun:
+        """A fresh run for a label."""
+        if len(self._runs) < MOST_RUNS:
+            self._open.pop(label, None)
+        return self._run(label, number)
+
+    def read(self, line: str, number: int) -> None:
+        """Take one line."""
+        if not line.strip():
+            return
+        self._debug.read(line)
+        label = lines.label_of(line)
+        if self._row(line, label, number):
+            return
+        if "NCCL INFO" in line or "NCCL WARN" in line:
+            self._library = self._library or lines.version_of(line)
+            return
+        self._around(line)
+        self._head(line, label, number)
+        self._foot(line, label)
+
+    def _row(self, line: str, label: str, number: int) -> bool:
+        current = self._open.get(label)
+        row = lines.read_row(line, current.has_root if current else None)
+        if row is None:
+            return False
+        run = self._run(label, number)
+        if run.has_foot:
+            run = self._begin(label, number)
+        if len(run.rows) >= MOST_ROWS:
+            run.is_clipped = True
+            return True
+        if not row.is_cut:
+            run.has_root = row.root is not None
+        run.rows.append(row)
+        return True
+
+    def _around(self, line: str) -> None:
+        """What lines between the tables say."""
+        self._library = self._library or lines.version_of(line)
+        self._is_amd |= "rccl" in line.lower()
+        said = lines.said_ranks(line)
+        self._said = self._said or said
+        failure = lines.failure_of(line)
+        if failure and len(self._failures) < MOST_RUNS:
+            self._failures.append(failure)
+            for run in self._open.values():
+                if not run.has_foot and len(run.failures) < 4:
+                    run.failures.append(failure)
+
+    def _head(self, line: str, label: str, number: int) -> None:
+        name = lines.collective_of(line)
+        if name and "concluded" not in line:
+            current = self._open.get(label)
+            self._name = name
+            if current and not current.rows and current.collective is None:
+                current.collective = name
+        options = lines.read_options(line)
+        rank = lines.read_rank(line)
+        if options:
+            run = self._run(label, number)
+            if run.rows or run.has_foot or run.failures:
+                run = self._begin(label, number)
+            run.options = run.options or options
+            run.headers += 1
+        elif rank:
+            run = self._run(label, number)
+            if run.has_foot or run.rows:
+                run = self._begin(label, number)
+            if len(run.ranks) < MOST_RANKS_LISTED:
+                run.ranks.append(rank)
+        elif lines.is_columns(line):
+            run = self._run(label, number)
+            if run.rows:
+                run = self._begin(label, number)
+            run.has_table = True
+            run.has_root = lines.has_root_column(line)
+            run.units = 1e-3 if "bytes" in line and "size" not in line else run.units
+        elif "(GB/s)" in line:
+            run = self._run(label, number)
+            run.units = 1e-3 if "(ms)" in line else 1e-6
+
+    def _foot(self, line: str, label: str) -> None:
+        if lines.without_label(line) in {"...", "…"}:
+            for one in self._open.values():
+                one.is_elided |= not one.has_foot
+        run = self._open.get(label)
+        if run is None:
+            return
+        average, wrong = lines.average_of(line), lines.wrong_values(line)
+        if average is not None:
+            run.average, run.has_foot = average, True
+        elif wrong is not None:
+            run.wrong = wrong
+        elif "Collective test concluded" in line:
+            name = lines.collective_of(line)
+            run.collective = run.collective or name
+            run.has_foot = True

@@ -1,0 +1,410 @@
+"""What a run of nccl-tests was: collective, ranks, figures, and what is doubtful about them.
+
+n ranks    r bus bandwidth over algorithm bandwidth    S size    E bytes of an element
+
+Collective and ranks come from a program's name, the device list, NCCL's own lines, S / (count E)
+and r, in that order; where two of them differ, that is a doubt. Bus factors: nccl-tests,
+doc/PERFORMANCE.md.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from statistics import median
+from types import MappingProxyType
+
+from gpuflow.collectives.oracle import bus_factor
+from gpuflow.errors import ScenarioError
+from gpuflow.importers.nccl_lines import ITEM_BYTES, RawRow, project_name
+from gpuflow.importers.nccl_log import RawRun
+from gpuflow.scenario import catalog
+
+GB = 1e9
+FLOOR_BYTES = 1024
+"""Largest message whose time counts as latency."""
+OUTLIER = 1.5
+"""A time so many times that of a larger message is none of the size's doing."""
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Something to be wary of; `code` is the locale key `doubt.nccl.<code>`."""
+
+    code: str
+    values: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One row that can be used."""
+
+    size_bytes: int
+    dtype: str
+    redop: str | None
+    time_s: float
+    bus_bytes_per_s: float
+    """As printed; from size and time where two decimals are too few."""
+    in_place_time_s: float | None
+    in_place_bus_bytes_per_s: float | None
+    is_outlier: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One run, understood."""
+
+    raw: RawRun
+    collective: str | None
+    gpu: str | None
+    """Id in the catalogue or the measurements; None where the name is not known."""
+    gpu_name: str | None
+    """As printed."""
+    ranks: int | None
+    nodes: int | None
+    dtypes: tuple[str, ...]
+    rows: tuple[Measured, ...]
+    doubts: tuple[Doubt, ...]
+    refused: Doubt | None
+    """Why nothing of the run can be used."""
+
+    @property
+    def usable(self) -> tuple[Measured, ...]:
+        """Rows without the outliers."""
+        return tuple(row for row in self.rows if not row.is_outlier)
+
+    @property
+    def peak(self) -> Measured | None:
+        """The row of the highest bus bandwidth, out of place."""
+        return max(self.rows, key=lambda row: row.bus_bytes_per_s, default=None)
+
+    @property
+    def floor_s(self) -> float | None:
+        """Median time of messages up to 1 KiB; None where there are none."""
+        small = [row.time_s for row in self.rows if row.size_bytes <= FLOOR_BYTES]
+        return median(small) if small else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the user knows of a log and the log may not say."""
+
+    gpu: str | None = None
+    ranks: int | None = None
+    nodes: int | None = None
+    collective: str | None = None
+
+
+def understand(raw: RawRun, known: Known | None = None) -> Reading:
+    """Conclude what a run was.
+
+    Args:
+        raw: The run's lines.
+        known: What the user says; it stands above the log.
+
+    Raises:
+        ScenarioError: The user names a GPU that nobody knows.
+    """
+    known = known or Known()
+    doubts: list[Doubt] = []
+    rows = [row for row in raw.rows if row.size_bytes > 0 and (row.figures[0] or 0) > 0]
+    share, per_rank = _shares(rows)
+    name = PurePath(raw.file).name.lower()
+    collective = known.collective or raw.collective or _collective(rows, share, per_rank)
+    guessed: list[str] = []
+    if raw.collective is None and known.collective is None and rows:
+        by_file = _collective_in(name)
+        if by_file and _could_be(by_file, rows, share, per_rank):
+            guessed += [by_file] if by_file != collective else []
+            collective = by_file
+        elif collective:
+            doubts.append(Doubt("collective_by_shape", {"collective": collective}))
+    ranks = known.ranks or _ranks(raw, collective, share, per_rank, doubts)
+    gpu_name = next((rank.gpu for rank in raw.ranks if rank.gpu), None)
+    gpu = catalog_gpu(gpu_name or "")
+    if known.gpu:
+        gpu = catalog.device(known.gpu).name
+    elif gpu is None and (gpu_name is None or "Graphics Device" in gpu_name):
+        gpu = catalog_gpu(name)
+        guessed += [gpu] if gpu else []
+    if ranks is None and rows:
+        ranks = _ranks_in(name)
+        guessed += [f"n = {ranks}"] if ranks else []
+    if guessed:
+        doubts.append(Doubt("by_file_name", {"found": guessed}))
+    nodes = known.nodes or _nodes(raw, ranks, gpu, name, doubts)
+    found = _measured(raw, rows, collective, ranks, doubts)
+    doubts += _doubts(raw, found)
+    return Reading(
+        raw=raw,
+        collective=collective,
+        gpu=gpu,
+        gpu_name=gpu_name,
+        ranks=ranks,
+        nodes=nodes,
+        dtypes=tuple(dict.fromkeys(row.dtype for row in raw.rows)),
+        rows=found,
+        doubts=tuple(doubts),
+        refused=None if found else _refusal(raw),
+    )
+
+
+def _shares(rows: Sequence[RawRow]) -> tuple[float | None, int | None]:
+    """Share r of the rows with the most digits, and S / (count E) where it is a whole number."""
+    ratios = [
+        row.figures[2] / row.figures[1]
+        for row in rows
+        if row.figures[1] and row.figures[2] and row.figures[1] >= 1
+    ]
+    digits = max((row.figures[1] or 0 for row in rows), default=0)
+    best = [
+        row.figures[2] / row.figures[1]
+        for row in rows
+        if row.figures[1] and row.figures[2] and row.figures[1] >= max(digits / 2, 0.5)
+    ]
+    share = median(best or ratios) if best or ratios else None
+    quotients = {
+        row.size_bytes / (row.count * ITEM_BYTES[row.dtype])
+        for row in sorted(rows, key=lambda row: row.size_bytes)[-4:]
+        if row.count
+    }
+    one = quotients.pop() if len(quotients) == 1 else None
+    return share, int(one) if one is not None and one == int(one) and one >= 1 else None
+
+
+def _collective(rows: Sequence[RawRow], share: float | None, per_rank: int | None) -> str | None:
+    """The collective by the form of its rows; None where nothing tells."""
+    if not rows or share is None:
+        return None
+    first = rows[0]
+    adds = first.redop not in (None, "none")
+    if per_rank is not None and per_rank > 1:
+        if adds:
+            return "reduce_scatter"
+        is_unchecked = first.figures[3] is not None and first.figures[7] is None
+        return "all_to_all" if is_unchecked and not first.is_cut else "all_gather"
+    if first.root is not None and first.root >= 0:
+        return "reduce" if adds else "broadcast"
+    if abs(share - 1) < 0.02 and (
+        first.redop is None or (first.figures[3] is not None and first.figures[7] is None)
+    ):
+        return "send_recv"
+    return "all_reduce" if adds else None
+
+
+def _collective_in(name: str) -> str | None:
+    """The collective that a file's name speaks of."""
+    words = re.findall(
+        r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|sendrecv|broadcast", name
+    )
+    spelled = {project_name(word) for word in words}
+    return spelled.pop() if len(spelled) == 1 else None
+
+
+def _ranks_in(name: str) -> int | None:
+    """Ranks that a file's name speaks of; a name of nodes alone means a GPU on each."""
+    for word in ("gpus?", "ranks?", "gcds?", "nodes?"):
+        found = re.search(rf"(?<!\d)(\d{{1,5}})[-_ ]?{word}(?![a-z])", name)
+        if found and int(found[1]) > 1:
+            return int(found[1])
+    return None
+
+
+def _could_be(
+    collective: str, rows: Sequence[RawRow], share: float | None, per_rank: int | None
+) -> bool:
+    """Whether the rows do not speak against a name."""
+    by_shape = _collective(rows, share, per_rank)
+    alike = ({"all_gather", "all_to_all"}, {"send_recv", "broadcast", "all_reduce"})
+    return by_shape in (None, collective) or {by_shape, collective} in [
+        {a, b} for group in alike for a in group for b in group
+    ]
+
+
+def ranks_by_ratio(collective: str | None, share: float | None) -> int | None:
+    """Ranks n by r; None where r is the same for any n, or cannot be."""
+    if share is None:
+        return None
+    if collective == "all_reduce" and 1 <= share < 1.9995:
+        return max(2, round(2 / (2 - share)))
+    if collective in {"all_gather", "reduce_scatter", "all_to_all"} and 0.4 < share < 0.9995:
+        return max(2, round(1 / (1 - share)))
+    return None
+
+
+def _ranks(
+    raw: RawRun,
+    collective: str | None,
+    share: float | None,
+    per_rank: int | None,
+    doubts: list[Doubt],
+) -> int | None:
+    """Ranks n by everything that knows it; what disagrees becomes a doubt."""
+    listed = len({rank.rank for rank in raw.ranks})
+    highest = max((rank.rank for rank in raw.ranks), default=-1) + 1
+    zeros = sum(rank.rank == 0 for rank in raw.ranks)
+    if zeros > 1:
+        doubts.append(Doubt("rank_zero_twice", {"count": zeros}))
+    elif highest > listed:
+        doubts.append(Doubt("rank_list_partial", {"listed": listed, "ranks": highest}))
+    shared = collective in {"all_gather", "reduce_scatter", "all_to_all"}
+    exact = per_rank if shared and per_rank and per_rank > 1 else None
+    ratio = ranks_by_ratio(collective, share)
+    said = highest or raw.debug.ranks
+    found = said or exact or ratio
+    if not said and raw.rows and found:
+        doubts.append(Doubt("ranks_concluded", {"ranks": found}))
+    if found and exact is None and ratio and share is not None:
+        expected = bus_factor(collective or "", found)
+        if abs(expected - share) > 0.012:
+            values = {"ranks": found, "ratio": ratio, "share": f"{share:.3f}"}
+            doubts.append(Doubt("ranks_against_ratio", values))
+    elif found and exact and found != exact:
+        values = {"ranks": found, "ratio": exact, "share": f"{share or 0:.3f}"}
+        doubts.append(Doubt("ranks_against_ratio", values))
+    if raw.said_ranks and found and raw.said_ranks != found:
+        doubts.append(Doubt("ranks_said", {"said": raw.said_ranks, "ranks": found}))
+    if shared and share is not None and abs(share - 1) < 0.005 and found and found < 100:
+        doubts.append(Doubt("old_all_gather", {"collective": collective}))
+    return found
+
+
+_GPU_WORDS = (
+    (r"h100.*pcie", "h100-pcie"),
+    (r"h100", "h100-sxm"),
+    (r"a100.*40\s*g", "a100-40gb-sxm"),
+    (r"a100.*pcie", ""),
+    (r"a100", "a100-80gb-sxm"),
+    (r"v100.*pcie", ""),
+    (r"v100", "v100-sxm2"),
+    (r"gh200", ""),
+    (r"h200", "h200-sxm"),
+    (r"h800", "h800"),
+    (r"\bh20\b", "h20"),
+    (r"gb200", "gb200"),
+    (r"gb300", "gb300"),
+    (r"b200", "b200-sxm"),
+    (r"b300", "b300-sxm"),
+    (r"l40s", "l40s"),
+    (r"rtx\s*-?pro\s*-?6000", "rtx-pro-6000"),
+    (r"5090", "rtx-5090"),
+    (r"4090", "rtx-4090"),
+    (r"3090", "rtx-3090"),
+    (r"mi300x", "mi300x"),
+)
+"""From what drivers print to ids; an empty id is a GPU that only resembles one that is known."""
+
+
+def catalog_gpu(name: str) -> str | None:
+    """Id of the GPU that a driver's or a file's name speaks of."""
+    plain = name.lower()
+    found = next((gpu for words, gpu in _GPU_WORDS if re.search(words, plain)), "")
+    return found or None
+
+
+def _nodes(
+    raw: RawRun, ranks: int | None, gpu: str | None, name: str, doubts: list[Doubt]
+) -> int | None:
+    """Nodes by the hosts of the device list, NCCL's own lines, the file's name, or the GPU."""
+    if ranks is None:
+        return None
+    listed = {rank.rank for rank in raw.ranks}
+    hosts = len({rank.host for rank in raw.ranks})
+    if raw.debug.nodes:
+        return raw.debug.nodes
+    if hosts > 1 or (listed and len(listed) == ranks):
+        return hosts
+    named = re.search(r"(?<!\d)(\d{1,4})[-_ ]?nodes?\b", name)
+    if named and int(named[1]) and ranks % int(named[1]) == 0:
+        doubts.append(Doubt("nodes_assumed", {"nodes": int(named[1])}))
+        return int(named[1])
+    try:
+        per_node = catalog.device(gpu or "").gpus_per_node
+    except ScenarioError:
+        per_node = 8
+    if not raw.rows:
+        return None
+    nodes = math.ceil(ranks / per_node)
+    doubts.append(Doubt("nodes_assumed", {"nodes": nodes}))
+    return nodes
+
+
+def _measured(
+    raw: RawRun,
+    rows: Sequence[RawRow],
+    collective: str | None,
+    ranks: int | None,
+    doubts: list[Doubt],
+) -> tuple[Measured, ...]:
+    """Rows in SI units, outliers marked."""
+    unit = _unit(raw, rows, doubts)
+    factor = bus_factor(collective or "", ranks) if ranks else 1.0
+    found = []
+    for row in rows:
+        time, _, bus, _, in_time, _, in_bus, _ = row.figures
+        if time is None:
+            continue
+        seconds = time * unit
+        exact = factor * row.size_bytes / seconds
+        rate = bus * GB if bus is not None and bus >= 1 else exact
+        inside = in_time * unit if in_time else None
+        found.append(
+            Measured(
+                size_bytes=row.size_bytes,
+                dtype=row.dtype,
+                redop=row.redop,
+                time_s=seconds,
+                bus_bytes_per_s=rate,
+                in_place_time_s=inside,
+                in_place_bus_bytes_per_s=in_bus * GB if in_bus is not None else None,
+            )
+        )
+    return tuple(_with_outliers(found))
+
+
+def _unit(raw: RawRun, rows: Sequence[RawRow], doubts: list[Doubt]) -> float:
+    """Seconds of one unit of time: what size, time and bandwidth of a row agree on."""
+    powers = [
+        round(math.log10(row.size_bytes / (row.figures[0] * row.figures[1] * GB)) / 3)
+        for row in rows
+        if row.figures[0] and row.figures[1] and row.figures[1] >= 0.1
+    ]
+    if not powers:
+        return raw.units or 1e-6
+    unit = float(10.0 ** (3 * median(powers)))
+    if unit not in (1e-6, 1e-3, 1.0):
+        return raw.units or 1e-6
+    if unit == 1e-3 or (raw.units and not math.isclose(unit, raw.units)):
+        doubts.append(Doubt("time_unit", {"unit": {1e-6: "µs", 1e-3: "ms", 1.0: "s"}[unit]}))
+    return unit
+
+
+def _with_outliers(rows: Sequence[Measured]) -> list[Measured]:
+    """Rows in their order; one that took far longer than any larger message is marked."""
+    least: dict[int, float] = {}
+    shortest = math.inf
+    for row in sorted(rows, key=lambda row: -row.size_bytes):
+        shortest = min(shortest, row.time_s)
+        least[row.size_bytes] = shortest
+    return [replace(r, is_outlier=r.time_s > OUTLIER * least[r.size_bytes]) for r in rows]
+
+
+def _doubts(raw: RawRun, rows: Sequence[Measured]) -> list[Doubt]:
+    from gpuflow.importers.nccl_doubts import doubts_of
+
+    return doubts_of(raw, rows)
+
+
+def _refusal(raw: RawRun) -> Doubt:
+    if raw.failures:
+        return Doubt("failed", {"found": raw.failures[0]})
+    if raw.rows:
+        return Doubt("only_empty_messages", {"count": len(raw.rows)})
+    if raw.options or raw.ranks or raw.has_table:
+        warned = raw.debug.warnings
+        return Doubt("no_rows_warned", {"found": warned[0]}) if warned else Doubt("no_rows")
+    return Doubt("no_table")
