@@ -41,6 +41,19 @@ class PlayerDriver(LinuxDriver):
         # Textual asks stdin first; two sizes at the start would chase each other for ever.
         self._size = size or self._get_terminal_size()
 
+    def _sigcont_application(self, *_: object) -> None:
+        """Go on after a stop, also after one that could not be seen coming (SIGSTOP).
+
+        The shell has set the terminal its own way by then. Textual starts a second time, without
+        having ended: two threads would share the keys.
+        """
+        if self._writer_thread is None or not self._auto_restart:
+            return
+        if not self._must_signal_resume:
+            self._must_signal_resume = True
+            self.suspend_application_mode()
+        self.resume_application_mode()
+
     def _get_terminal_size(self) -> tuple[int, int]:
         """The size of the terminal that is drawn on; stdin may be another one."""
         try:

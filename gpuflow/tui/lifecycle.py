@@ -18,7 +18,7 @@ from typing import Any
 USUAL = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT})
 """Signals that end the player also where whoever started it had them ignored."""
 FAULTS = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
-"""What a fault of the process itself raises: a handler would come back to the fault for ever."""
+"""What a fault of the process itself raises; a handler would come back to the fault for ever."""
 NOT_ENDING = frozenset(
     {"SIGKILL", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGCONT"}
     | {"SIGCHLD", "SIGCLD", "SIGURG", "SIGWINCH", "SIGINFO"}
@@ -99,8 +99,8 @@ def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
 
 
 def ending_signals() -> list[int]:
-    """Every signal that would end the process and can be handled, those of faults aside."""
-    kept = {int(getattr(signal, name)) for name in NOT_ENDING if hasattr(signal, name)} | FAULTS
+    """Every signal that would end the process and that can be handled."""
+    kept = {int(getattr(signal, name)) for name in NOT_ENDING if hasattr(signal, name)}
     return [
         number
         for number in sorted(signal.valid_signals() - kept)
@@ -112,8 +112,9 @@ def ending_signals() -> list[int]:
 def _faults_told(on_signal: Callable[[int, object], None]) -> Iterator[None]:
     """Hand on the signals of faults where somebody has sent them; a real fault still ends us.
 
-    While they are blocked and waited for, one that was sent reaches the waiting thread, and one
-    of a fault that really happened is never held back by the kernel.
+    The kernel never holds a real fault back, blocked or not, and lets no handler run for a
+    blocked one. One that was sent reaches the thread that waits for it, or the handler by way of
+    a thread that was there before, such as those of a numerical library.
     """
     is_over = threading.Event()
 

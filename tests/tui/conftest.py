@@ -59,6 +59,24 @@ DEADLINE_S = 60.0
 """Only so that a broken player does not hang the tests."""
 
 
+class Screen(pyte.Screen):
+    """A screen whose alternate screen is blank whenever it is entered, as is the main one."""
+
+    def set_mode(self, *modes: int, **settings: bool) -> None:
+        """Switch modes on."""
+        super().set_mode(*modes, **settings)
+        self._blank(modes)
+
+    def reset_mode(self, *modes: int, **settings: bool) -> None:
+        """Switch modes off."""
+        super().reset_mode(*modes, **settings)
+        self._blank(modes)
+
+    def _blank(self, modes: tuple[int, ...]) -> None:
+        if 1049 in modes:
+            self.erase_in_display(2)
+
+
 class Terminal:
     """A player on a pseudo-terminal, and what it has written there."""
 
@@ -72,7 +90,7 @@ class Terminal:
     ) -> None:
         self.size = size
         self.raw = b""
-        self.screen = pyte.Screen(*size)
+        self.screen = Screen(*size)
         self.stream = pyte.ByteStream(self.screen)
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))

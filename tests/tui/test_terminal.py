@@ -52,6 +52,17 @@ def test_a_signal_leaves_the_terminal_as_it_was(number: signal.Signals, on_termi
     assert terminal.is_as_it_was()
 
 
+FAULT = "import ctypes\n" + CRASH.replace(
+    'raise RuntimeError("a mistake in the middle of playing")', "ctypes.string_at(0)"
+)
+
+
+def test_a_real_fault_ends_the_player_at_once(on_terminal: Start) -> None:
+    terminal = on_terminal(*IDEAL, "--at", "100us", before=FAULT)
+    terminal.until(is_playing)
+    assert terminal.status() == -signal.SIGSEGV
+
+
 @pytest.mark.parametrize(("keys", "status"), [("\x03", 130), ("q", 0), ("b\x03", 130)])
 def test_keys_that_leave(keys: str, status: int, on_terminal: Start) -> None:
     terminal = on_terminal(*IDEAL, "--at", "100us")
