@@ -120,7 +120,7 @@ def _combined(said: Meanings, flags: Flags, started: Started, script: Script, fo
     said.take_environment(started.environment)
     # A switch that is not known may have taken the model for its value.
     lost = [] if said.text("model") else [word for word in flags.swallowed if "/" in word]
-    words = flags.words + lost
+    words = [word for word in flags.words + lost if word not in {"$@", "$*"}]
     named = words[0] if words else said.text("model") or model
     said.unknown += flags.words[1:]
     if named and "model" not in said.said:

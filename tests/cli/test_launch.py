@@ -157,6 +157,8 @@ def test_validate_names_unknown_flags_and_what_does_not_divide(gpuflow: Any) -> 
         ("trtllm-serve disaggregated -c config.yaml", "launch_other_server"),
         ("vllm serve llama-3-8b " + "-x " * 90_000, "launch_too_long"),
         ("vllm serve llama-3-8b " + "-x " * 30_000, "launch_too_long"),
+        ("A=abcd\n" + "A=$A$A$A$A\n" * 20 + "vllm serve $A", "launch_too_long"),
+        ('vllm serve "$MODEL" -tp 8', "launch_variable"),
     ],
 )
 def test_a_line_that_cannot_be_used_says_why(line: str, code: str, gpuflow: Any) -> None:

@@ -61,13 +61,16 @@ def _servers_of(command: Command, depth: int) -> Iterator[Started]:
             if found is not None:
                 yield _started(*found, command)
                 return
-    image = _image(words)
+    nested = [
+        started
+        for word in words
+        if depth < _MOST_NESTED and len(word.split()) > 1 and _NESTED.search(word)
+        for started in servers(read_script(source_of("", word), command.variables), depth + 1)
+    ]
+    yield from nested
+    image = None if nested else _image(words)
     if image is not None:
         yield _started("vllm", words[image + 1 :], command)
-        return
-    for word in words:
-        if depth < _MOST_NESTED and " " in word and _NESTED.search(word):
-            yield from servers(read_script(source_of("", word), command.variables), depth + 1)
 
 
 _Found = tuple[EngineId, tuple[str, ...]] | None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from gpuflow.errors import ImportFormatError
+from gpuflow.errors import ImportFormatError, InputError, Problem
 from gpuflow.importers.launch.engines import ENGINES, Engine, engine
 from gpuflow.importers.launch.reading import EngineId
-from gpuflow.importers.launch.script import Command, Script
+from gpuflow.importers.launch.script import Script, read_script
 from gpuflow.scenario import nodes
-from gpuflow.scenario.source import Source
+from gpuflow.scenario.source import Source, source_of
 
 _TRUE = frozenset({"true", "yes", "on"})
+_SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
 
 
 def read_settings(source: Source) -> dict[str, Any]:
@@ -25,10 +28,20 @@ def read_settings(source: Source) -> dict[str, Any]:
         ImportFormatError: It is no YAML, or not of the plain kind that settings need.
     """
     problems = nodes.Problems(source)
-    tree = nodes.parse_document(source, problems)
+    try:
+        tree = nodes.parse_document(source, problems)
+    except InputError as error:
+        raise ImportFormatError(list(map(_guarded, error.problems))) from None
     if problems.found:
-        raise ImportFormatError(problems.in_order())
+        raise ImportFormatError(list(map(_guarded, problems.in_order())))
     return dict(_flat("", tree))
+
+
+def _guarded(problem: Problem) -> Problem:
+    """The problem without the line it is about, where that may hold a secret."""
+    if problem.mark is None or not _SECRET.search(problem.mark.source_line):
+        return problem
+    return replace(problem, mark=replace(problem.mark, source_line=""))
 
 
 def _flat(path: str, node: nodes.Node) -> Iterator[tuple[str, Any]]:
@@ -102,7 +115,8 @@ def manifest_script(settings: Mapping[str, Any]) -> Script:
         if isinstance(image, str):
             # The image's own entry point is recognised as on a command line.
             words = ["docker", "run", image, *words]
-        script.commands.append(Command(tuple(words), _environment(settings, place)))
+        read = read_script(source_of("", shlex.join(words)), _environment(settings, place))
+        script.commands += read.commands
     return script
 
 
@@ -116,11 +130,17 @@ def _words(value: Any) -> list[str]:
 
 
 def _environment(settings: Mapping[str, Any], place: str) -> dict[str, str]:
-    start = f"{place}.environment"
-    listed = settings.get(start)
+    """Compose's list or mapping, and Kubernetes' list of names with values."""
+    start, listed = f"{place}.environment", settings.get(f"{place}.environment")
     pairs = [item.partition("=") for item in listed] if isinstance(listed, list) else []
     found = {name: value for name, _, value in pairs}
     for key, value in settings.items():
-        if key.startswith(f"{start}.") and isinstance(value, str):
+        if not isinstance(value, str):
+            continue
+        if key.startswith(f"{start}."):
             found[key.removeprefix(f"{start}.")] = value
+        elif key.startswith(f"{place}.env.") and key.endswith(".name"):
+            said = settings.get(f"{key.removesuffix('name')}value")
+            if isinstance(said, str):
+                found[value] = said
     return found

@@ -44,6 +44,11 @@ def find_model(written: str, folder: Path) -> NamedModel:
     Raises:
         ScenarioError: There is no such folder, and the catalogue has nothing of that name.
     """
+    if "$" in written:
+        values: dict[str, object] = {"found": written}
+        raise ScenarioError(
+            [Problem(code="launch_variable", key="--launch", values=values, hint="launch_variable")]
+        )
     local = folder / Path(written).expanduser()
     if _has_config(local):
         return NamedModel(str(local), None, is_exact=True)
@@ -55,8 +60,7 @@ def find_model(written: str, folder: Path) -> NamedModel:
         found = _by_base().get(spelling)
         if found is not None:
             return NamedModel(found, precision_of(base), is_exact=spelling == base.lower())
-    unknown = catalog.unknown_name("model", base, key="--launch")
-    values = {**unknown.values, "found": written}
+    values = {**catalog.unknown_name("model", base).values, "found": written}
     hint = "launch_model_near" if values["suggestion"] else "launch_model"
     raise ScenarioError([Problem(code="launch_model", key="--launch", values=values, hint=hint)])
 

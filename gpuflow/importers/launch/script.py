@@ -13,17 +13,23 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gpuflow.errors import ImportFormatError, Problem
+from gpuflow.errors import ImportFormatError, Mark, Problem
 from gpuflow.scenario.source import Source
 
 UNKNOWN_VALUE = "$?"
 """Stands for what only a running shell would know."""
 MAX_WORDS = 20_000
+MAX_FILLED = 2**20
+"""Characters that variables are filled in with, all together."""
 
 _HERE_DOCUMENT = re.compile(r"<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2")
 _TARGET = re.compile(r"(?:>>?|\btee(?:\s+-a)?)\s*([^\s<>|;&]+)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?[-=]([^}]*))?\}|([A-Za-z_]\w*))")
+_VARIABLE = re.compile(
+    r"\$(?:\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?[-=]([^}]{0,400}))?\}|([A-Za-z_]\w*))"
+)
+_BLANK_REST = re.compile(r"\s*$")
+_LOST_LINE_END = re.compile(r"\\\s+(?=-)")
 _EXPORTS = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _OPERATOR = frozenset("();<>|&")
 _REDIRECTIONS = "<>"
@@ -112,7 +118,8 @@ def _joined(source: Source, lines: list[str], number: int) -> tuple[str, int]:
         number += 1
     if scan.quote:
         values = {"quote": scan.quote}
-        mark = source.mark(first, 0) if source.file else None
+        # The line itself is not shown: it may hold a secret.
+        mark = Mark(file=source.file, line=first + 1, column=1) if source.file else None
         code = "launch_quote"
         raise ImportFormatError(
             [Problem(code=code, key="" if mark else "--launch", mark=mark, values=values)]
@@ -135,7 +142,7 @@ class _Scan:
         while index < len(line):
             character = line[index]
             if character == "\\" and self.quote != "'":
-                if not line[index + 1 :].strip():
+                if _BLANK_REST.match(line, index + 1):
                     self.continues = True
                     self.out.append("" if self.quote else " ")
                     return
@@ -153,10 +160,10 @@ class _Scan:
 
     def _escaped(self, line: str, index: int) -> int:
         """A backslash; one before blanks and a flag is a line end that was lost in pasting."""
-        lost = re.match(r"\\\s+(?=-)", line[index:])
+        lost = _LOST_LINE_END.match(line, index)
         if lost is not None and not self.quote:
             self.out.append(" ")
-            return lost.end()
+            return lost.end() - index
         self.out.append(line[index : index + 2])
         return 2
 
@@ -202,6 +209,7 @@ class _Reader:
         self.variables = variables
         self.arrays: dict[str, list[str]] = {}
         self.words_left = MAX_WORDS
+        self.characters_left = MAX_FILLED
 
     def take(self, line: str, source: Source) -> None:
         """All commands of one line."""
@@ -237,9 +245,7 @@ class _Reader:
             ) from None
         self.words_left -= len(tokens)
         if self.words_left < 0:
-            raise ImportFormatError(
-                [Problem(code="launch_too_long", file=source.file, values={"most": MAX_WORDS})]
-            )
+            raise _too_long(MAX_WORDS)
         return tokens
 
     def _array(self, name: str, words: list[str]) -> None:
@@ -295,4 +301,15 @@ class _Reader:
 
     def _value(self, found: re.Match[str]) -> str:
         name, default = found[1] or found[3], found[2]
-        return self.variables.get(name, found[0] if default is None else default)
+        value = self.variables.get(name, found[0] if default is None else default)
+        # Variables that hold each other grow without end.
+        self.characters_left -= len(value)
+        if self.characters_left < 0:
+            raise _too_long(MAX_FILLED)
+        return value
+
+
+def _too_long(most: int) -> ImportFormatError:
+    return ImportFormatError(
+        [Problem(code="launch_too_long", key="--launch", values={"most": most})]
+    )

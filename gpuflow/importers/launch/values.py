@@ -22,10 +22,10 @@ _SCALES: Mapping[str, int] = {
 _AUTOMATIC = frozenset({"auto", "none", "null", "-1"})
 
 _PRECISIONS: tuple[tuple[str, str], ...] = (
-    ("fp4", r"nvfp4|mxfp4|fp4|modelopt_mixed|petit_nvfp4"),
+    ("fp4", r"fp4"),
     ("int4", r"w4a8|w4a16|w4afp8|awq|gptq|marlin|int4|4bit|bnb|bitsandbytes|auto.?round|wna16|qoq"),
-    ("int8", r"w8a8_int8|int8|8bit"),
-    ("fp8", r"fp8|mxfp8|^modelopt$|w8a8_fp8|fp8_block_scales"),
+    ("int8", r"int8|8bit"),
+    ("fp8", r"fp8"),
     ("int8", r"w8a8|w8a16"),
     ("bf16", r"bf16|bfloat16"),
     ("fp16", r"fp16|float16|^half$"),
