@@ -103,7 +103,7 @@ def _name(canvas: Canvas, view: PlayView, frame: Rect, gpus: list[GpuState]) -> 
     canvas.head_box(
         frame,
         (Piece(stage_name(view, gpus), "title" if lit else "dim"),),
-        (Piece(repeat_note(view), "accent"),) if lit else (),
+        (Piece(repeat_note(view, gpus[0].stage), "accent"),) if lit else (),
     )
 
 
@@ -115,14 +115,14 @@ def stage_name(view: PlayView, gpus: list[GpuState]) -> str:
     )
 
 
-def repeat_note(view: PlayView) -> str:
-    """What of a step is shown slowly and what is skipped through; empty when nothing is."""
+def repeat_note(view: PlayView, stage: int) -> str:
+    """What of a stage is shown slowly and what is skipped through; empty when nothing is."""
     state = view.state
     if state.span is not None and state.span.kind == "fold":
         names = {"passes": "stage.folded_passes", "groups": "stage.folded_groups"}
         name = names.get(state.span.fold or "", "stage.folded")
         return view.scene.t(name, laps=state.span.repeats)
-    if not state.repeat_alike:
+    if not state.repeat_alike or state.span is None or state.span.stage != stage:
         return ""
     return view.scene.t(
         "stage.alike",

@@ -40,7 +40,7 @@ class Moments:
         self.lines = _channel_lines(self.mesh)
         self._span_ends = [s.end_s for s in self.timeline.spans]
         self._layers = [self._count_layers(step) for step in self.timeline.steps]
-        """(layers shown slowly, layers compressed) of each step."""
+        """By stage, for each step: (layers shown slowly, layers compressed)."""
 
     def at(self, screen_s: float) -> State:
         """The state at a screen second, clipped to the play's length."""
@@ -51,6 +51,8 @@ class Moments:
         span, progress = self._span(stretch, time_s, moment_s)
         step = self.timeline.steps[stretch.step]
         running = None if is_end else span
+        at_work = None if running is None else running.stage
+        shown, alike = self._layers[step.index].get(at_work, (0, 0))
         return State(
             screen_s=moment_s,
             time_s=time_s,
@@ -58,8 +60,8 @@ class Moments:
             step=step,
             span=running,
             span_progress=progress,
-            repeat_shown=self._layers[step.index][0],
-            repeat_alike=self._layers[step.index][1],
+            repeat_shown=shown,
+            repeat_alike=alike,
             is_compressed=stretch.is_compressed,
             gpus=self._gpus(step, running, time_s),
             channels=self._channels(running, progress),
@@ -84,16 +86,23 @@ class Moments:
             return span, 1.0
         return span, min(max((time_s - span.start_s) / span.duration_s, 0.0), 1.0)
 
-    def _count_layers(self, step: StepTime) -> tuple[int, int]:
-        shown: set[tuple[int | None, int]] = set()
-        alike: set[tuple[int | None, int]] = set()
+    def _count_layers(self, step: StepTime) -> dict[int | None, tuple[int, int]]:
+        shown: dict[int | None, set[int]] = {}
+        alike: dict[int | None, set[int]] = {}
         for stretch in self.pace.stretches:
             if stretch.step != step.index:
                 continue
             for span in self.timeline.spans[stretch.first_span : stretch.last_span]:
                 if span.layer:
-                    (alike if stretch.is_compressed else shown).add((span.stage, span.layer))
-        return len(shown), len(alike)
+                    found = alike if stretch.is_compressed else shown
+                    found.setdefault(span.stage, set()).add(span.layer)
+        return {
+            stage: (
+                len(shown.get(stage, ())),
+                len(alike.get(stage, set()) - shown.get(stage, set())),
+            )
+            for stage in shown | alike
+        }
 
     # ------------------------------------------------------------ GPUs
 

@@ -112,9 +112,10 @@ class State:
     span_progress: float
     """0..1 of the span."""
     repeat_shown: int
-    """Alike layers shown slowly in this step (usually 1); 0 when the step has none."""
+    """Layers of the stage at work that the step shows slowly, the first of each kind (usually 1);
+    0 while no stage works alone."""
     repeat_alike: int
-    """Alike layers that are compressed."""
+    """Layers of the stage at work that are compressed."""
     is_compressed: bool
     """True while compressed layers or laps run."""
     gpus: tuple[GpuState, ...]

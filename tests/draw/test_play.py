@@ -187,6 +187,22 @@ def test_compression_is_said_while_it_lasts(
     assert text.count("⏩ skipping") == 2
 
 
+@pytest.mark.parametrize("pp", [2, 4, 8])
+def test_the_note_in_a_stage_counts_the_layers_of_that_stage(
+    pp: int, view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    overrides: dict[str, object] = {"pp": pp}
+    noted = set()
+    for s in moments_of(**overrides).pace.stretches:
+        middle_s = (s.screen_start_s + s.screen_end_s) / 2
+        text = draw_play(view_at((120, 60), "en", middle_s, "tp2-pp2", overrides)).text()
+        form = r"Stage (\d+) · layers (\d+)–(\d+) .*? \d+ of (\d+) layers shown"
+        for stage, first, last, layers in re.findall(form, text):
+            assert int(layers) == int(last) - int(first) + 1
+            noted.add(int(stage))
+    assert noted >= set(range(1, min(pp, 3) + 1))
+
+
 def test_an_idle_step_says_why(
     view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
 ) -> None:

@@ -123,6 +123,24 @@ def test_layers_of_another_shape_are_shown_once_each(load) -> None:
     assert (state.repeat_shown, state.repeat_alike) == (2, 59)
 
 
+@pytest.mark.parametrize("pp", [2, 4, 8])
+def test_the_repeats_are_those_of_the_stage_at_work(load, pp: int) -> None:
+    timeline = simulate(load(pp=pp))
+    pace = Pace(timeline)
+    moments = Moments(pace)
+    met = set()
+    for stretch in pace.stretches:
+        state = moments.at((stretch.screen_start_s + stretch.screen_end_s) / 2)
+        if state.span is not None and state.span.layer:
+            stage = state.span.stage
+            layers = next(gpu.layers for gpu in state.gpus if gpu.stage == stage)
+            assert state.repeat_shown + state.repeat_alike == layers
+            met.add(stage)
+        elif state.span is None or state.span.stage is None:
+            assert state.repeat_shown == state.repeat_alike == 0
+    assert met == set(range(pp))
+
+
 @pytest.mark.parametrize("name", ["tp2-pp2", "moe-ep4"])
 def test_every_placeholder_has_a_value(load, name: str) -> None:
     timeline = simulate(load(name))
