@@ -239,7 +239,8 @@ def _fabric(
     counts = [topology.nvlinks(*pair) for pair in pairs]
     if kinds == {"XGMI"} and own.name.startswith("xgmi"):
         return own if g == device.gpus_per_node else _mesh(own, 1, g)
-    if kinds & {"XGMI", "MX", "ETH", "PCIE"}:
+    is_other_make = own.name.startswith(("xgmi", "hccs"))
+    if kinds & {"XGMI", "MX", "ETH", "PCIE"} or (any(counts) and is_other_make):
         return None
     if min(counts) and not (g == 2 and own.topology == "pcie"):
         return _all_direct(own, min(counts), g)

@@ -32,8 +32,7 @@ MOST_LINES = 20_000
 _COMMAND = re.compile(r"\btopo\s+(--?\w+)")
 _REFUSED = {"-mp": "mp", "--matrix_pci": "mp", "-p2p": "p2p", "--p2pstatus": "p2p"}
 _P2P = frozenset({"OK", "CNS", "GNS", "TNS", "NS"})
-_SECTION = re.compile(r"={4,}\s*([A-Za-z][^=]*?)\s*={4,}")
-_NUMA_LINE = re.compile(r"GPU ?\[?(\d{1,3})\]?\s*:\s*\(Topology\) Numa (Node|Affinity):\s*(\S+)")
+_NUMA_LINE = re.compile(r"GPU ?\[?(\d{1,2})\]?\s*:\s*\(Topology\) Numa (Node|Affinity):\s*(\S+)")
 _NIC_NAME = re.compile(r"(NIC\d{1,3}):\s*(\S{1,64})$")
 
 
@@ -72,9 +71,9 @@ def parse_topology(source: Source) -> Topology:
     pending: list[Line] = []
     p2p = False
     for line in lines:
-        title = _SECTION.search(line.text)
-        if title:
-            section = title[1].lower()
+        title = line.text.strip()
+        if title.startswith("====") and title.endswith("===="):
+            section = title.strip("= ").lower()
             continue
         place = _NUMA_LINE.search(line.text)
         if place:
@@ -150,9 +149,11 @@ def _take(rows: _Rows, label: str, cells: list[str], line: Line) -> None:
     width = len(rows.columns)
     links = cells[:width]
     good = min(_run(links), width)
-    if line.is_torn and good < width:
-        # the last word of a text that ends within it may be the start of a longer one
-        good = max(min(good, len(line.words) - 2), 0)
+    is_short = gpu_number(label) is not None and len(cells) < width + len(rows.extra)
+    is_torn = line.is_torn and is_short
+    # the last word of a text that ends within it may be the start of a longer one: NV1 of NV12
+    if is_torn and good == len(cells) and good and cells[good - 1].startswith("NV"):
+        good -= 1
     found = {
         column: "X" if cell == "0" else cell
         for column, cell in zip(rows.columns, links[:good], strict=False)
@@ -160,10 +161,10 @@ def _take(rows: _Rows, label: str, cells: list[str], line: Line) -> None:
     if label in rows.columns and found.get(label, "X") != "X":
         rows.shifted.append(label)
         return
-    if good < width:
+    if good < width or is_torn:
         rows.cut.append(label)
     rows.cells.setdefault(label, {}).update(found)
-    rows.rest[label] = _beside(rows.extra, cells[width:], line) if good == width else {}
+    rows.rest[label] = {} if is_torn or good < width else _beside(rows.extra, cells[width:], line)
 
 
 def _beside(extra: list[str], rest: list[str], line: Line) -> dict[str, str]:
@@ -193,7 +194,7 @@ def _topology(
     refused: str,
 ) -> Topology:
     every = list(dict.fromkeys([*rows.columns, *rows.cells]))[:MOST_DEVICES]
-    numbers = [n for n in map(gpu_number, every) if n is not None and n < MOST_DEVICES]
+    numbers = [n for n in map(gpu_number, every) if n is not None]
     n_gpus = max(numbers, default=-1) + 1
     nics = tuple(name for name in every if gpu_number(name) is None and is_device(name))
     doubts = _doubts(rows, every, n_gpus)
@@ -223,8 +224,10 @@ def _topology(
         nics=nics,
         # NVLink is never shown by those two, so what they show between GPUs is misleading
         links={} if refused else dict(sorted(links.items())),
-        nic_links=nic_links if refused != "p2p" else {},
-        numa=dict(sorted(numa.items())),
+        nic_links={}
+        if refused == "p2p"
+        else {key: nic_links[key] for key in nic_links if key[1] in nics},
+        numa={gpu: node for gpu, node in sorted(numa.items()) if gpu < n_gpus},
         cpus=cpus,
         nic_devices=names,
         doubts=tuple(doubts),

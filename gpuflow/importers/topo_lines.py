@@ -11,7 +11,8 @@ KIND = re.compile(
 )
 """Whatever may stand in a cell of the matrix; 0 is X in rocm-smi."""
 
-_GPU = re.compile(r"GPU(\d{1,3})")
+_GPU = re.compile(r"GPU(\d{1,2})")
+# a rack of one NVLink domain has 72
 _NIC = re.compile(r"NIC\d{1,3}|(?:mlx|ib|hfi|bnxt|irdma|efa|rdmap|hns|qedr|cxgb|roce)\w{0,24}")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")

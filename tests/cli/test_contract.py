@@ -10,11 +10,14 @@ from gpuflow.cli.app import build_program
 
 VERBS = (
     "play",
+    "record",
+    "export",
     "table",
     "estimate",
     "card",
     "collective",
     "accuracy",
+    "probe",
     "list",
     "show",
     "validate",
@@ -75,7 +78,7 @@ def test_verbs_are_these(options: dict[str, set[str]]) -> None:
     assert tuple(options) == VERBS
 
 
-@pytest.mark.parametrize("verb", ["play", "table", "estimate", "card"])
+@pytest.mark.parametrize("verb", ["play", "record", "export", "table", "estimate", "card"])
 def test_scenario_verbs_have_all_scenario_options(verb: str, options: dict[str, set[str]]) -> None:
     assert options[verb] >= SCENARIO_OPTIONS
 
@@ -93,6 +96,9 @@ def test_every_verb_has_language_format_and_colour_options(
         ("table", {"--overhead", "--ttft", "--tpot", "--rate"}),
         ("estimate", {"--explain", "--ttft", "--tpot"}),
         ("play", {"--at", "--size", "--print", "--plain"}),
+        ("play", {"--fps", "--no-animation", "--loop", "--autoplay", "--step", "--theme"}),
+        ("record", {"--from", "--until", "--file", "--size", "--fps", "--speed", "--theme"}),
+        ("export", {"--to", "--step", "--at", "--file", "--size", "--theme", "--ascii"}),
         ("accuracy", {"--truth", "--rows"}),
         (
             "collective",

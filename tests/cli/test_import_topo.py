@@ -1,0 +1,180 @@
+"""`import topo`, `probe` and --topo: what they say of a machine, and how a split runs on it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuflow.cli.boxes import topology_of
+
+DATA = Path(__file__).parent.parent / "data" / "topo"
+NVLINK, PAIRS, SWITCHES = (
+    str(DATA / f"{name}.txt") for name in ("switch-nv8", "bridged-pairs", "switches")
+)
+
+
+def test_the_document_has_what_the_contract_names(gpuflow: Any) -> None:
+    found = gpuflow("import", "topo", str(DATA / "tabs-empty-cell.txt"), "--format", "json")
+    assert found.code == 0
+    document = found.json
+    assert document["gpus"] == 2
+    assert document["nics"] == ["NIC0", "NIC1"]
+    assert document["links"] == [{"a": 0, "b": 1, "kind": "NV18"}]
+    assert {"gpu": 1, "nic": "NIC0", "kind": "NODE"} in document["nic_affinity"]
+    assert document["numa"] == [{"gpu": 0, "node": 0}, {"gpu": 1, "node": 1}]
+    assert document["doubts"] == []
+    assert document["refused"] is None
+
+
+def test_the_matrix_is_drawn_with_what_hurts_below(gpuflow: Any) -> None:
+    found = gpuflow("import", "topo", PAIRS, "--lang", "en")
+    lines = found.out.splitlines()
+    assert "GPU0  GPU1  GPU2  GPU3" in lines[1]
+    assert any(line.split() == ["GPU2", "SYS", "SYS", "·", "NV9"] for line in lines)
+    assert "GPU2–GPU3 has 9 NVLinks where other pairs have 12" in found.out
+    assert "4 pairs are not joined by a direct link" in found.out
+
+
+def test_a_nic_behind_the_other_socket_is_warned_of(gpuflow: Any) -> None:
+    found = gpuflow("import", "topo", str(DATA / "front.md"), "--format", "json").json
+    far = [warning for warning in found["warnings"] if warning["code"] == "far_nic"]
+    assert len(far) == 1
+    assert "GPU0" in far[0]["text"]
+    assert "GPU1" not in far[0]["text"]
+
+
+@pytest.mark.parametrize("name", ["mp", "p2p"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_does_not_tell_links_is_refused_with_the_right_command(
+    gpuflow: Any, name: str, language: str
+) -> None:
+    path = str(DATA / f"{name}.txt")
+    read = gpuflow("import", "topo", path, "--format", "json", "--lang", language)
+    assert read.code == 2
+    assert "nvidia-smi topo -m" in read.json["refused"]
+    assert read.json["links"] == []
+    played = gpuflow("table", "--topo", path, "--lang", language)
+    assert played.code == 2
+    assert "nvidia-smi topo -m" in played.err
+
+
+def test_steering_characters_never_reach_the_terminal(gpuflow: Any) -> None:
+    for options in ((), ("--format", "json"), ("--format", "csv"), ("--format", "markdown")):
+        found = gpuflow("import", "topo", str(DATA / "quoted-ansi.txt"), *options)
+        assert found.code == 0
+        assert "\x1b" not in found.out + found.err
+        assert "\u202e" not in found.out + found.err
+
+
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology_of.cache_clear()
+    data = io.TextIOWrapper(io.BytesIO(Path(PAIRS).read_bytes()))
+    monkeypatch.setattr(sys, "stdin", data)
+    assert topology_of("-").n_gpus == 4
+    topology_of.cache_clear()
+
+
+def _table(gpuflow: Any, path: str, *options: str) -> Any:
+    command = ("table", "--topo", path, "--model", "llama-3-8b", *options)
+    found = gpuflow(*command, "--lang", "en", "--format", "json")
+    assert found.code == 0
+    return found.json
+
+
+def _prefill(document: Any) -> Any:
+    return next(row for row in document["rows"] if row["id"] == "tp_prefill")
+
+
+def test_full_nvlink_has_the_rate_of_its_links(gpuflow: Any) -> None:
+    found = _table(gpuflow, NVLINK, "--tp", "4")
+    assert found["topology"]["bound"] == "nvlink"
+    assert "Full NVLink" in found["topology"]["text"][0]
+    # eight of the A100's twelve links, 240 GB/s
+    assert _prefill(found)["available_bandwidth_bytes_per_s"] == pytest.approx(160e9)
+
+
+def test_a_group_over_an_unbridged_pair_is_named_and_held_to_pcie(gpuflow: Any) -> None:
+    found = _table(gpuflow, PAIRS, "--tp", "4")
+    box = found["topology"]
+    assert (box["bound"], box["pair"], box["kind"], box["better_tp"]) == (
+        "unbridged",
+        [0, 2],
+        "SYS",
+        2,
+    )
+    assert "GPU0–GPU2" in box["text"][0]
+    assert "--tp 2 --pp 2" in box["text"][1]
+    within = _table(gpuflow, PAIRS, "--tp", "2", "--pp", "2")
+    assert within["topology"]["bound"] == "nvlink"
+    slow, quick = (_prefill(document) for document in (found, within))
+    assert slow["available_bandwidth_bytes_per_s"] == pytest.approx(22e9)
+    # nine of twelve links; the pair that lost some holds both back
+    assert quick["available_bandwidth_bytes_per_s"] == pytest.approx(247e9 * 9 / 12)
+    assert quick["predicted_share"] < slow["predicted_share"] / 2
+
+
+def test_a_group_over_host_bridges_is_bound_by_them(gpuflow: Any) -> None:
+    found = _table(gpuflow, SWITCHES, "--tp", "4")
+    assert found["topology"]["bound"] == "host_bridge"
+    assert found["topology"]["better_tp"] == 2
+    assert _prefill(found)["available_bandwidth_bytes_per_s"] == pytest.approx(24e9)
+    below = _table(gpuflow, SWITCHES, "--tp", "2")
+    assert below["topology"]["bound"] == "pcie"
+    assert "host-bridge-bound" in below["topology"]["text"][1]
+    assert _prefill(below)["available_bandwidth_bytes_per_s"] == pytest.approx(50e9)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("verb", ["table", "estimate"])
+def test_tables_begin_with_the_machine(gpuflow: Any, verb: str, language: str) -> None:
+    found = gpuflow(verb, "--topo", PAIRS, "--tp", "4", "--lang", language)
+    assert found.code == 0
+    assert "GPU0–GPU2" in found.out.split("\n\n")[0]
+
+
+def test_a_gpu_that_is_named_is_not_assumed(gpuflow: Any) -> None:
+    found = _table(gpuflow, NVLINK, "--tp", "4", "--gpu", "h800")
+    assert found["topology"]["assumed"] is None
+    assert found["inputs"]["scale_up"] == "nvlink-4-h800"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code"),
+    [
+        ("bridged-pairs.txt", ("--tp", "8"), "topo_too_few"),
+        ("headless.txt", ("--tp", "2"), "topo_unknown_pair"),
+        ("mx.txt", ("--tp", "2"), "topo_no_figures"),
+        ("bridged-pairs.txt", ("--tp", "4", "--gpu", "mi300x"), "topo_shape"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(
+    gpuflow: Any, name: str, options: tuple[str, ...], code: str
+) -> None:
+    found = gpuflow("estimate", "--topo", str(DATA / name), *options, "--format", "json")
+    assert found.code == 2
+    assert [problem["code"] for problem in found.json["problems"]] == [code]
+
+
+def test_probe_without_a_gpu_is_one_line(gpuflow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    found = gpuflow("probe", "--lang", "en")
+    assert (found.code, found.out) == (1, "")
+    assert found.err.count("\n") == 1
+    assert "No GPU" in found.err
+
+
+def test_probe_reads_what_the_tool_prints(
+    gpuflow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(f'#!/bin/sh\nwhile read -r line; do echo "$line"; done < "{PAIRS}"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = gpuflow("probe", "--format", "json")
+    assert found.code == 0
+    assert found.json["schema"] == "gpuflow/probe/1"
+    assert found.json["gpus"] == 4
