@@ -186,6 +186,8 @@ def test_cache_types_are_bits() -> None:
         ("meta-llama/Meta-Llama-3.1-405B-Instruct-FP8", "llama-3.1-405b", "fp8"),
         ("Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b", "fp8"),
         ("nvidia/DeepSeek-R1-0528-FP4", "deepseek-v3", "fp4"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "llama-3-70b", None),
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "llama-3-8b", "int4"),
         ("/data/models/Mixtral-8x7B-Instruct-v0.1/", "mixtral-8x7b", None),
         ("~/hub/models--openai--gpt-oss-120b/snapshots/0a1b", "gpt-oss-120b", None),
         ("RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic", "llama-4-scout", "fp8"),
@@ -198,7 +200,10 @@ def test_models_are_found_by_the_names_of_their_checkpoints(
     assert (found.name, found.precision) == (name, precision)
 
 
-@pytest.mark.parametrize("written", ["deepseek-ai/DeepSeek-R1-Distill-Nobody-9B", "gpt-2", "x/y"])
+@pytest.mark.parametrize(
+    "written",
+    ["deepseek-ai/DeepSeek-V3.2", "deepseek-ai/DeepSeek-V9", "Qwen/Qwen3", "gpt-2", "x/y"],
+)
 def test_a_model_is_never_taken_for_another_one(written: str) -> None:
     with pytest.raises(InputError):
         find_model(written, Path())

@@ -16,10 +16,11 @@ _CACHE_FOLDER = re.compile(r"models--(.+)")
 _EDITION = re.compile(
     r"(?:instruct|it|chat|hf|base|thinking|reasoning|preview|original|dynamic|block|quantized|static|"
     r"fp8|fp4|nvfp4|mxfp4|bf16|fp16|awq|gptq|int4|int8|w4a16|w4a8|w8a8|w8a16|4bit|8bit|bnb|"
-    r"v\d+(?:\.\d+)*|\d{4}|\d{6})",
+    r"quantized\.w\d+a\d+|v\d+(?:\.\d+)*|\d{4}|\d{6})",
     re.IGNORECASE,
 )
 """Parts of a checkpoint's name that say how it was trained or stored, not how it is shaped."""
+_SIZE = re.compile(r"\d[bB]\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,9 @@ def _shorter(base: str) -> Iterator[str]:
     while True:
         head, dash, last = name.rpartition("-")
         if not dash or not _EDITION.fullmatch(last):
+            return
+        if last[0] == "v" and not _SIZE.search(head):
+            # DeepSeek-V3 is no edition of DeepSeek, Mistral-7B-v0.3 is one of Mistral-7B.
             return
         name = head
         yield name
