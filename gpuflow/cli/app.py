@@ -23,11 +23,14 @@ from gpuflow.cli.schema import schema
 from gpuflow.cli.show import show
 from gpuflow.cli.streams import CHINESE, WriteError, can_show, closing, prepare_streams
 from gpuflow.cli.table import table
+from gpuflow.cli.take_home import export, record
 from gpuflow.cli.validate import validate
 from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command
 
 VERBS: dict[str, Callable[..., int | None]] = {
     "play": play,
+    "record": record,
+    "export": export,
     "table": table,
     "estimate": estimate,
     "card": card,

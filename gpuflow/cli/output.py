@@ -34,6 +34,8 @@ class Output:
     """Cells of the terminal; None in a pipe or file, where nothing is folded or cut."""
     beside: Mapping[str, object] = field(default_factory=dict)
     """Entries that every JSON document gets."""
+    no_color: bool = False
+    """Whether the command line says so, whatever stdout is."""
 
     def write(self, text: str) -> None:
         """One piece of data, a line end added."""
@@ -90,6 +92,7 @@ def output_for(streams: Streams, early: Early, verb: str) -> Output:
         early.format,
         has_color(streams.stdout, environ, early.no_color),
         terminal_width(streams.stdout),
+        no_color=early.no_color,
     )
 
 

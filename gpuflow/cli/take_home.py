@@ -1,0 +1,151 @@
+"""`gpuflow record` and `gpuflow export`: a play as a recording, steps as pictures; no terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuflow.cli.options import Request, bad_option, one_of
+from gpuflow.cli.output import Output
+from gpuflow.cli.screens import (
+    DEFAULT_SIZE,
+    AsciiOption,
+    AtOption,
+    FpsOption,
+    ScreenSize,
+    SizeOption,
+    SpeedOption,
+    StepOption,
+    ThemeOption,
+    moment_of,
+    step_named,
+)
+from gpuflow.draw.ascii import ascii_text
+from gpuflow.draw.theme import THEMES, load_theme
+from gpuflow.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from gpuflow.exporters.film import Film
+
+FORMS = ("svg", "html", "txt")
+RECORD_FPS = 10.0
+
+FromOption = Annotated[str | None, typer.Option("--from", metavar="STEP")]
+UntilOption = Annotated[str | None, typer.Option("--until", metavar="STEP")]
+FileOption = Annotated[str | None, typer.Option("--file", metavar="FILE")]
+ToOption = Annotated[
+    str | None,
+    typer.Option("--to", parser=one_of("--to", FORMS), metavar=f"{{{','.join(FORMS)}}}"),
+]
+
+
+def record(
+    output: Output,
+    request: Request,
+    from_: FromOption = None,
+    until: UntilOption = None,
+    file: FileOption = None,
+    size: SizeOption = None,
+    fps: FpsOption = None,
+    speed: SpeedOption = None,
+    theme: ThemeOption = None,
+    ascii_: AsciiOption = False,
+) -> int:
+    """Write a recording that `asciinema play` shows."""
+    from gpuflow.engine.parts import part_of_step
+    from gpuflow.exporters.cast import recording
+
+    film = _film(output, request, size, is_ascii=ascii_)
+    timeline = film.pace.timeline
+    first = 0 if from_ is None else step_named("--from", from_, timeline)
+    last = len(timeline.steps) - 1 if until is None else step_named("--until", until, timeline)
+    if last < first:
+        raise bad_option("--until", "option_until", first=first + 1, last=last + 1)
+    first_s = film.pace.step_start(first)
+    is_whole = last == len(timeline.steps) - 1
+    last_s = film.pace.duration_s if is_whole else part_of_step(film.pace, last)[1]
+    lines = recording(
+        film,
+        load_theme(theme or THEMES[0]),
+        first_s=first_s,
+        last_s=last_s,
+        fps=fps or RECORD_FPS,
+        speed=speed or 1.0,
+        has_color=not output.no_color,
+    )
+    _write(output, file, "\n".join(lines))
+    return 0
+
+
+def export(
+    output: Output,
+    request: Request,
+    to: ToOption = None,
+    step: StepOption = None,
+    at: AtOption = None,
+    file: FileOption = None,
+    size: SizeOption = None,
+    theme: ThemeOption = None,
+    ascii_: AsciiOption = False,
+) -> int:
+    """Write pictures of one step, one moment, or all steps."""
+    from gpuflow.exporters.pictures import WRITERS
+
+    if at is not None and step is not None:
+        raise bad_option("--step", "option_step_and_at")
+    film = _film(output, request, size, is_ascii=ascii_)
+    timeline, texts = film.pace.timeline, film.scene.texts
+    if at is not None:
+        moment_s = moment_of(at, timeline, film.pace)
+        index = film.pace.stretch(moment_s).step
+        frames = [(index, film.frame(moment_s))]
+    elif step is not None:
+        index = step_named("--step", step, timeline)
+        frames = [(index, film.still(index))]
+    else:
+        frames = [(index, film.still(index)) for index in range(len(timeline.steps))]
+    titles = [
+        film.scene.t("text.heading", step=index + 1, title=texts[index].title)
+        for index, _ in frames
+    ]
+    if ascii_:
+        titles = [ascii_text(title) for title in titles]
+    pictures = [(title, frame) for title, (_, frame) in zip(titles, frames, strict=True)]
+    write = WRITERS[to or _form_of(file)]
+    text = write(pictures, load_theme(theme or THEMES[0]), film.scene.language)
+    _write(output, file, text)
+    return 0
+
+
+def _form_of(file: str | None) -> str:
+    """The form that a file's name asks for; SVG where it asks for none."""
+    ending = Path(file).suffix.lower().lstrip(".") if file else ""
+    return ending if ending in FORMS else FORMS[0]
+
+
+def _film(output: Output, request: Request, size: ScreenSize | None, *, is_ascii: bool) -> Film:
+    from gpuflow.cli.request import scenario_of, warn_of_shortage
+    from gpuflow.engine.pace import Pace
+    from gpuflow.engine.simulate import simulate
+    from gpuflow.exporters.film import Film
+
+    scenario = scenario_of(request)
+    warn_of_shortage(scenario, output)
+    shown = size or DEFAULT_SIZE
+    pace = Pace(simulate(scenario))
+    return Film(pace, output.language, shown.columns, shown.rows, is_ascii=is_ascii)
+
+
+def _write(output: Output, file: str | None, text: str) -> None:
+    """To a file in UTF-8, or to stdout."""
+    if file is None:
+        output.write(text)
+        return
+    try:
+        Path(file).write_text(f"{text}\n", "utf-8", newline="\n")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        problem = Problem(code="file_unwritable", file=file, values={"reason": reason})
+        raise InputError([problem]) from None
