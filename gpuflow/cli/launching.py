@@ -147,7 +147,7 @@ def report_of(request: Request, launch: Launch, scenario: Scenario) -> LaunchRep
 
 
 def _assumed(request: Request, launch: Launch, scenario: Scenario) -> Iterator[Note]:
-    if request.gpu is None and not request.scenario:
+    if request.gpu is None and request.topo is None and not request.scenario:
         code = "gpu_by_image" if launch.gpu else "gpu"
         yield Note(code, {"gpu": scenario.cluster.device.title})
     if request.scenario is None:

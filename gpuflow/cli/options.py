@@ -133,8 +133,11 @@ def stage_layers(text: str) -> StageLayers:
 def launch_line(text: str) -> Launch:
     """A parser that takes an engine's launch line, or a file that holds one."""
     # 0.05 s of YAML that other command lines do without
-    from gpuflow.importers.launch_line import read_launch
+    from gpuflow.importers.launch_line import MAX_BYTES, read_launch
 
+    if text.strip() == "-":
+        # The line end keeps a single word from being taken for the name of a file.
+        text = sys.stdin.read(MAX_BYTES) + "\n"
     return read_launch(text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from gpuflow.cells import cell_width
+from gpuflow.cli.options import launch_line
 
 FOLDER = Path(__file__).parents[1] / "data" / "launch"
 FILES = sorted(FOLDER.glob("*.txt"))
@@ -108,6 +110,11 @@ def test_a_line_is_taken_wherever_a_scenario_is(verb: tuple[str, ...], gpuflow: 
     assert "vLLM: understood -tp 4, --max-model-len 32k, MODEL Qwen/Qwen3-32B\n" in result.err
     assert "vLLM: assumed: H100 SXM, as --gpu does not say; " in result.err
     assert result.err.endswith("vLLM: not understood: --frobnicate\n")
+
+
+def test_a_line_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(LINE))
+    assert launch_line("-").tp == 4
 
 
 def test_other_options_overrule_the_line(gpuflow: Any) -> None:
