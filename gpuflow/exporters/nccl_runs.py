@@ -219,8 +219,8 @@ def _facts(run: ReadRun, language: Language) -> list[tuple[str, str]]:
             ),
             (name("floor"), time_or_nothing(reading.floor_s)),
         ]
-    if reading.raw.debug.lines:
-        found.append((name("debug"), _debug_text(reading, language)))
+    if debug := _debug_text(reading, language):
+        found.append((name("debug"), debug))
     if isinstance(fit, LogFit):
         values = {
             "alpha": format_time(fit.alpha_s),
@@ -262,7 +262,7 @@ def _debug_text(reading: Reading, language: Language) -> str:
         parts.append(f"NVLS {debug.nvls_channels}")
     parts += ["SHARP"] if debug.has_sharp else []
     parts += [f"{name}={value}" for name, value in [*debug.settings.items()][:4]]
-    return ", ".join(parts) or NOTHING
+    return ", ".join(parts)
 
 
 def _rows_table(run: ReadRun, language: Language) -> Table:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 _RANKS = re.compile(r"\bn[rR]anks (\d{1,7})")
 _NODES = re.compile(r"\bnNodes (\d{1,6})")
-_RINGS = re.compile(r"Channel (\d{1,4})/(\d{1,4}) :")
+_RINGS = re.compile(r"Channel (\d{2,4})/(\d{1,4}) : +\d+(?: |$)")
 _CHANNELS = re.compile(r"(\d{1,4}) coll channels")
 _NVLS = re.compile(r"(\d{1,4}) nvls channels")
 _VIA = re.compile(r"via ([A-Za-z0-9]{1,20}(?:/[A-Za-z]{1,20})?)")

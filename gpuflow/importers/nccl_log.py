@@ -156,7 +156,7 @@ class _Reader:
             if not run.rows:
                 run.failures = run.failures or self._failures[:4]
         alone = runs[0]
-        if len(runs) == 1 and alone.collective is None:
+        if len(runs) == 1 and alone.collective is None and not alone.rows:
             alone.collective = self._name
         return tuple(runs)
 

@@ -19,8 +19,9 @@ from types import MappingProxyType
 
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.errors import ScenarioError
-from gpuflow.importers.nccl_lines import ITEM_BYTES, RawRow, project_name
+from gpuflow.importers.nccl_lines import ITEM_BYTES, RawRow
 from gpuflow.importers.nccl_log import RawRun
+from gpuflow.importers.nccl_names import catalog_gpu, collective_in, ranks_in
 from gpuflow.scenario import catalog
 
 GB = 1e9
@@ -117,7 +118,7 @@ def understand(raw: RawRun, known: Known | None = None) -> Reading:
     collective = known.collective or raw.collective or _collective(rows, share, per_rank)
     guessed: list[str] = []
     if raw.collective is None and known.collective is None and rows:
-        by_file = _collective_in(name)
+        by_file = collective_in(name)
         if by_file and _could_be(by_file, rows, share, per_rank):
             guessed += [by_file] if by_file != collective else []
             collective = by_file
@@ -132,7 +133,7 @@ def understand(raw: RawRun, known: Known | None = None) -> Reading:
         gpu = catalog_gpu(name)
         guessed += [gpu] if gpu else []
     if ranks is None and rows:
-        ranks = _ranks_in(name)
+        ranks = ranks_in(name)
         guessed += [f"n = {ranks}"] if ranks else []
     if guessed:
         doubts.append(Doubt("by_file_name", {"found": guessed}))
@@ -178,40 +179,21 @@ def _shares(rows: Sequence[RawRow]) -> tuple[float | None, int | None]:
 
 def _collective(rows: Sequence[RawRow], share: float | None, per_rank: int | None) -> str | None:
     """The collective by the form of its rows; None where nothing tells."""
-    if not rows or share is None:
+    if not rows or per_rank is None:
         return None
     first = rows[0]
     adds = first.redop not in (None, "none")
-    if per_rank is not None and per_rank > 1:
+    is_unchecked = first.figures[3] is not None and first.figures[7] is None and not first.is_cut
+    if per_rank > 1:
         if adds:
             return "reduce_scatter"
-        is_unchecked = first.figures[3] is not None and first.figures[7] is None
-        return "all_to_all" if is_unchecked and not first.is_cut else "all_gather"
+        return "all_to_all" if is_unchecked else "all_gather"
     if first.root is not None and first.root >= 0:
         return "reduce" if adds else "broadcast"
-    if abs(share - 1) < 0.02 and (
-        first.redop is None or (first.figures[3] is not None and first.figures[7] is None)
-    ):
+    is_plain = share is None or abs(share - 1) < 0.02
+    if is_plain and (is_unchecked or (first.redop is None and share is not None)):
         return "send_recv"
     return "all_reduce" if adds else None
-
-
-def _collective_in(name: str) -> str | None:
-    """The collective that a file's name speaks of."""
-    words = re.findall(
-        r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|sendrecv|broadcast", name
-    )
-    spelled = {project_name(word) for word in words}
-    return spelled.pop() if len(spelled) == 1 else None
-
-
-def _ranks_in(name: str) -> int | None:
-    """Ranks that a file's name speaks of; a name of nodes alone means a GPU on each."""
-    for word in ("gpus?", "ranks?", "gcds?", "nodes?"):
-        found = re.search(rf"(?<!\d)(\d{{1,5}})[-_ ]?{word}(?![a-z])", name)
-        if found and int(found[1]) > 1:
-            return int(found[1])
-    return None
 
 
 def _could_be(
@@ -271,39 +253,6 @@ def _ranks(
     if shared and share is not None and abs(share - 1) < 0.005 and found and found < 100:
         doubts.append(Doubt("old_all_gather", {"collective": collective}))
     return found
-
-
-_GPU_WORDS = (
-    (r"h100.*pcie", "h100-pcie"),
-    (r"h100", "h100-sxm"),
-    (r"a100.*40\s*g", "a100-40gb-sxm"),
-    (r"a100.*pcie", ""),
-    (r"a100", "a100-80gb-sxm"),
-    (r"v100.*pcie", ""),
-    (r"v100", "v100-sxm2"),
-    (r"gh200", ""),
-    (r"h200", "h200-sxm"),
-    (r"h800", "h800"),
-    (r"\bh20\b", "h20"),
-    (r"gb200", "gb200"),
-    (r"gb300", "gb300"),
-    (r"b200", "b200-sxm"),
-    (r"b300", "b300-sxm"),
-    (r"l40s", "l40s"),
-    (r"rtx\s*-?pro\s*-?6000", "rtx-pro-6000"),
-    (r"5090", "rtx-5090"),
-    (r"4090", "rtx-4090"),
-    (r"3090", "rtx-3090"),
-    (r"mi300x", "mi300x"),
-)
-"""From what drivers print to ids; an empty id is a GPU that only resembles one that is known."""
-
-
-def catalog_gpu(name: str) -> str | None:
-    """Id of the GPU that a driver's or a file's name speaks of."""
-    plain = name.lower()
-    found = next((gpu for words, gpu in _GPU_WORDS if re.search(words, plain)), "")
-    return found or None
 
 
 def _nodes(
