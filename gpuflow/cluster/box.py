@@ -251,8 +251,8 @@ def _fabric(
         if _is_cube(topology, _LINKS[mesh.name] // CUBE_STRANDS):
             return mesh
     if _pairs_only(topology, g):
-        used = min(topology.nvlinks(a, a + 1) for a in range(0, parallel.world - 1, 2)) or 0
-        return _tree(own, topology, g, parallel, used or None)
+        used = [topology.nvlinks(a, a + 1) for a in range(0, parallel.world - 1, 2)]
+        return _tree(own, topology, g, parallel, min(used, default=0) or None)
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuflow.cells import sanitise
 from gpuflow.cluster.box import BoxFinding, far_nics, lost_links
+from gpuflow.cluster.reach import group_fabric
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
 from gpuflow.scenario.spec import ClusterSpec, Language
 from gpuflow.scenario.topology import Pair, Topology
@@ -118,6 +119,7 @@ def topology_tables(topology: Topology, language: Language) -> tuple[Table, ...]
     return (
         Table(
             title=title,
+            intro=(t("topo.legend", language),) if has_matrix else (),
             columns=_columns(topology) if has_matrix else (),
             rows=_rows(topology) if has_matrix else (),
             notes=tuple(notes),
@@ -159,14 +161,17 @@ def finding_texts(
 ) -> list[str]:
     """What limits the tensor-parallel groups of a split, with figures, and what would be better."""
     fabric = cluster.scale_up
+    has_relays = finding.bound == "unbridged" and fabric.topology != "pcie"
     inner = fabric.bridge or fabric
+    if finding.bound == "nvlink" or has_relays:
+        inner = group_fabric(cluster, (finding.group,))
     host_link = fabric.host_link_bandwidth_bytes_per_s or fabric.hop_bandwidth_bytes_per_s
     values = {
         "tp": tp,
         "group": ", ".join(f"GPU{gpu}" for gpu in finding.group),
         "pair": pair_text(finding.pair) if finding.pair else NOTHING,
         "kind": finding.kind,
-        "fabric": inner.title if finding.bound == "nvlink" else fabric.title,
+        "fabric": inner.title,
         "bus": format_rate(inner.bus_bandwidth_bytes_per_s),
         "port": format_rate(fabric.hop_bandwidth_bytes_per_s),
         "host_link": format_rate(host_link),
@@ -175,9 +180,12 @@ def finding_texts(
         "better": finding.better_tp,
         "pp": pp * tp // finding.better_tp if finding.better_tp else pp,
     }
-    found = [t(f"topo.bound.{finding.bound}", language, **values)]
+    name: str = "relayed" if has_relays else finding.bound
+    if finding.bound == "nvlink" and not finding.kind.startswith("NV"):
+        name = "direct"
+    found = [t(f"topo.bound.{name}", language, **values)]
     if finding.better_tp:
-        found.append(t(f"topo.advice.{finding.bound}", language, **values))
+        found.append(t(f"topo.advice.{name}", language, **values))
     if finding.beyond:
         values["pair"] = pair_text(finding.beyond)
         found.append(t("topo.advice.beyond", language, **values))

@@ -33,7 +33,7 @@ def test_the_document_has_what_the_contract_names(gpuflow: Any) -> None:
 def test_the_matrix_is_drawn_with_what_hurts_below(gpuflow: Any) -> None:
     found = gpuflow("import", "topo", PAIRS, "--lang", "en")
     lines = found.out.splitlines()
-    assert "GPU0  GPU1  GPU2  GPU3" in lines[1]
+    assert "GPU0  GPU1  GPU2  GPU3" in lines[3]
     assert any(line.split() == ["GPU2", "SYS", "SYS", "·", "NV9"] for line in lines)
     assert "GPU2–GPU3 has 9 NVLinks where other pairs have 12" in found.out
     assert "4 pairs are not joined by a direct link" in found.out
@@ -178,3 +178,31 @@ def test_probe_reads_what_the_tool_prints(
     assert found.code == 0
     assert found.json["schema"] == "gpuflow/probe/1"
     assert found.json["gpus"] == 4
+
+
+def test_a_machine_of_the_catalogue_is_written_as_a_scenario(gpuflow: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "box.yaml")
+    command = ("import", "topo", NVLINK, "--write", path)
+    assert gpuflow(*command, "--gpu", "h800").code == 0
+    found = gpuflow("estimate", path, "--format", "json")
+    assert found.code == 0
+    inputs = found.json["inputs"]
+    assert (inputs["gpu"], inputs["scale_up"], inputs["tp"]) == ("h800", "nvlink-4-h800", 8)
+    again = gpuflow(*command, "--gpu", "h800", "--lang", "en")
+    assert again.code == 2
+    assert "exists already" in again.err
+
+
+def test_what_scenarios_cannot_say_is_not_written(gpuflow: Any, tmp_path: Path) -> None:
+    path = tmp_path / "box.yaml"
+    found = gpuflow("import", "topo", PAIRS, "--write", str(path), "--lang", "en")
+    assert found.code == 2
+    assert "--topo" in found.err
+    assert not path.exists()
+
+
+def test_passed_on_links_are_not_called_pcie(gpuflow: Any) -> None:
+    found = _table(gpuflow, str(DATA / "cube.txt"), "--tp", "8")
+    assert found["topology"]["bound"] == "unbridged"
+    assert "pass their data on" in found["topology"]["text"][0]
+    assert found["inputs"]["scale_up"] == "nvlink-2-cube"

@@ -99,6 +99,7 @@ OWN = {
     "headless.txt": Reading(
         4, 2, {"NV18": 5}, "1 3", "PIX:NIC0", "no_header missing_rows missing_links"
     ),
+    "cube.txt": Reading(8, 0, {"NV1": 8, "NV2": 8, "SYS": 12}),
     "cut.txt": Reading(4, 0, {"NV12": 5}, "0 0", "", "cut_row missing_rows missing_links"),
     "quoted-ansi.txt": Reading(2, 0, {"PHB": 1}),
     "p2p.txt": Reading(2, 0, {}, refused="p2p"),

@@ -1,0 +1,59 @@
+"""A scenario file for a real machine, where scenarios can say all of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from gpuflow.cluster.box import assumed_gpu, box_cluster
+from gpuflow.errors import Problem, ScenarioError
+from gpuflow.scenario import catalog
+from gpuflow.scenario.load import DEFAULT_SCENARIO, scenario_path
+from gpuflow.scenario.spec import ClusterSpec, ParallelSpec
+from gpuflow.scenario.topology import Topology
+
+_CLUSTER = re.compile(r"^cluster:\n(?:[ ]+.*\n)+", re.MULTILINE)
+_PARALLEL = re.compile(r"^parallel: .*\n", re.MULTILINE)
+
+
+def box_scenario(topology: Topology, gpu: str | None) -> str:
+    """The eight steps on the machine, one tensor-parallel group over all of its GPUs.
+
+    Args:
+        topology: The machine.
+        gpu: Its GPU; None: the one assumed from its links.
+
+    Raises:
+        ScenarioError: Links of the machine are not known, or scenario files have no words for
+            them, who choose among the catalogue's fabrics.
+    """
+    device = catalog.device(gpu or assumed_gpu(topology))
+    usual = ClusterSpec(
+        device=device,
+        scale_up=catalog.fabric(device.fabric),
+        scale_out=catalog.fabric(device.nic),
+        gpus_per_node=device.gpus_per_node,
+    )
+    found = box_cluster(usual, topology, ParallelSpec(tp=topology.n_gpus))
+    fabric = _in_catalogue(found)
+    if fabric is None or found.gpus_per_node != topology.n_gpus:
+        values = {"fabric": found.scale_up.title}
+        raise ScenarioError([Problem(code="topo_not_writable", key="--write", values=values)])
+    cluster = (
+        f"cluster:\n  gpu: {device.name}\n  scale_up: {fabric}\n"
+        f"  gpus_per_node: {topology.n_gpus}\n"
+    )
+    text = scenario_path(DEFAULT_SCENARIO).read_text(encoding="utf-8")
+    text = _CLUSTER.sub(cluster, text, count=1)
+    parallel = f"parallel: {{tp: {topology.n_gpus}, pp: 1, dp: 1, ep: 1}}\n"
+    return _PARALLEL.sub(parallel, text, count=1)
+
+
+def _in_catalogue(cluster: ClusterSpec) -> str | None:
+    """The catalogue's fabric that charges the same; what a fabric is called does not matter."""
+    plain = {"name": "", "title": "", "source": ""}
+    wanted = replace(cluster.scale_up, **plain)  # type: ignore[arg-type]
+    for name in catalog.fabric_names("scale_up"):
+        if replace(catalog.fabric(name), **plain) == wanted:  # type: ignore[arg-type]
+            return name
+    return None
