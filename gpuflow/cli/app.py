@@ -11,6 +11,7 @@ from gpuflow import __version__, words
 from gpuflow.cli.accuracy import accuracy
 from gpuflow.cli.card import card
 from gpuflow.cli.collective import collective
+from gpuflow.cli.doctor import doctor
 from gpuflow.cli.estimate import estimate
 from gpuflow.cli.failures import exit_code_of
 from gpuflow.cli.import_ import import_program
@@ -41,6 +42,7 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "show": show,
     "validate": validate,
     "schema": schema,
+    "doctor": doctor,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from gpuflow.draw.theme import theme_for
 from gpuflow.engine.explore import Subject
@@ -19,6 +20,11 @@ from gpuflow.tui.lifecycle import (
 DEFAULT_FPS = 12.0
 SSH_FPS = 8.0
 """Over ssh every frame crosses a network that others use too."""
+
+
+def default_fps(environ: Mapping[str, str]) -> float:
+    """Frames per second where nobody says."""
+    return SSH_FPS if environ.get("SSH_CONNECTION") else DEFAULT_FPS
 
 
 def run_player(
@@ -83,7 +89,7 @@ def run_player(
         notice=notice,
         explore=explore,
         explore_round=explore_round,
-        fps=fps or (SSH_FPS if "SSH_CONNECTION" in os.environ else DEFAULT_FPS),
+        fps=fps or default_fps(os.environ),
         is_playing=is_playing,
         loops=loops,
         only_step=only_step,

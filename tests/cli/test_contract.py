@@ -22,6 +22,7 @@ VERBS = (
     "show",
     "validate",
     "schema",
+    "doctor",
     "import",
 )
 SCENARIO_OPTIONS = {
