@@ -108,6 +108,9 @@ def test_a_group_over_an_unbridged_pair_is_named_and_held_to_pcie(gpuflow: Any) 
     )
     assert "GPU0–GPU2" in box["text"][0]
     assert "--tp 2 --pp 2" in box["text"][1]
+    other = box["other_split"]
+    assert (other["tp"], other["pp"]) == (2, 2)
+    assert other["ttft_s"] < other["ttft_here_s"]
     within = _table(gpuflow, PAIRS, "--tp", "2", "--pp", "2")
     assert within["topology"]["bound"] == "nvlink"
     slow, quick = (_prefill(document) for document in (found, within))
