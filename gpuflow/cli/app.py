@@ -11,6 +11,7 @@ from gpuflow import __version__, words
 from gpuflow.cli.accuracy import accuracy
 from gpuflow.cli.card import card
 from gpuflow.cli.collective import collective
+from gpuflow.cli.compare import CompareCommand, compare
 from gpuflow.cli.doctor import doctor
 from gpuflow.cli.estimate import estimate
 from gpuflow.cli.failures import exit_code_of
@@ -35,6 +36,7 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "table": table,
     "estimate": estimate,
     "card": card,
+    "compare": compare,
     "collective": collective,
     "accuracy": accuracy,
     "probe": probe,
@@ -44,6 +46,8 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "schema": schema,
     "doctor": doctor,
 }
+COMMANDS: dict[str, type[VerbCommand]] = {"compare": CompareCommand}
+"""Verbs that read their arguments in a way of their own."""
 
 
 def build_program() -> Any:
@@ -57,7 +61,7 @@ def build_program() -> Any:
     )
     app.callback(invoke_without_command=True)(as_command(_program))
     for name, function in VERBS.items():
-        app.command(name, cls=VerbCommand)(as_command(function))
+        app.command(name, cls=COMMANDS.get(name, VerbCommand))(as_command(function))
     app.add_typer(import_program(), name="import")
     return typer.main.get_command(app)
 

@@ -146,15 +146,15 @@ def _number(*names: str) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """Which scenario, and what is changed in it; None leaves the scenario's own value."""
+class Changes:
+    """What is changed in a scenario; None leaves the scenario's own value."""
 
-    scenario: Annotated[str | None, typer.Argument(metavar="[SCENARIO]")] = None
     launch: Annotated[
         Launch | None, typer.Option("--launch", parser=launch_line, metavar="LINE|FILE")
     ] = None
     model: Annotated[str | None, typer.Option("--model", metavar="NAME|PATH")] = None
     gpu: Annotated[str | None, typer.Option("--gpu", metavar="NAME")] = None
+    fabric: Annotated[str | None, typer.Option("--fabric", metavar="NAME")] = None
     tp: Annotated[int | None, _number("--tp")] = None
     pp: Annotated[int | None, _number("--pp")] = None
     layers: Annotated[
@@ -172,6 +172,13 @@ class Request:
     precision: Annotated[str | None, typer.Option("--precision", metavar="NAME")] = None
     profile: Annotated[str | None, typer.Option("--profile", metavar="NAME")] = None
     topo: Annotated[str | None, typer.Option("--topo", metavar="FILE|-")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(Changes):
+    """Which scenario, and what is changed in it."""
+
+    scenario: Annotated[str | None, typer.Argument(metavar="[SCENARIO]")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

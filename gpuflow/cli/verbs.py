@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from gpuflow import words
 from gpuflow.cells import cell_width, pad
-from gpuflow.cli.options import PARSER_ERRORS, Common, Request, nearest
+from gpuflow.cli.options import PARSER_ERRORS, Changes, Common, Request, nearest
 from gpuflow.cli.output import Output
 from gpuflow.draw.wrap import wrap
 from gpuflow.errors import InputError, Problem
@@ -36,45 +36,52 @@ def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]
     """The function that typer turns into a command.
 
     Args:
-        function: Takes an Output, perhaps a Request, and options of its own.
+        function: Takes an Output, perhaps a Request or Changes, and options of its own.
         has_format: Whether the verb has tables to print in several formats.
     """
     own: dict[str, inspect.Parameter] = {}
-    takes_request = False
+    asked: tuple[str, type] | None = None
     # Not get_type_hints: before Python 3.11 it wraps every annotation with a None default anew.
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
-        if parameter.annotation is Request:
-            takes_request = True
+        if parameter.annotation in {Request, Changes}:
+            asked = name, parameter.annotation
         elif parameter.annotation is not Output:
             own[name] = parameter.replace(kind=_BY_NAME)
-    request = _parameters(Request) if takes_request else {}
+    request = _parameters(asked[1]) if asked else {}
     common = _parameters(Common)
     if not has_format:
         del common["format"]
     arguments = [_CONTEXT, *own.values(), *request.values(), *common.values()]
-    if takes_request:
-        # The scenario is an argument and stands before every option.
-        arguments.sort(key=lambda parameter: parameter.name not in {"context_", "scenario"})
+    # The scenario is an argument and stands before every option.
+    arguments.sort(key=lambda parameter: parameter.name not in {"context_", "scenario"})
 
     @wraps(function)
     def command(context_: typer.Context, **values: Any) -> int:
         given, output = {name: values[name] for name in own}, context_.obj
-        if takes_request:
-            asked = Request(**{name: values[name] for name in request})
-            given["request"] = asked
-            if asked.launch is not None:
-                from gpuflow.cli.launching import announce
-
-                output = announce(asked, output)
-            if asked.topo is not None:
-                from gpuflow.cli.boxes import announce_box
-
-                output = announce_box(asked, output)
+        if asked:
+            name, kind = asked
+            changes = kind(**{field: values[field] for field in request})
+            given[name] = changes
+            if isinstance(changes, Request):
+                output = _announced(changes, output)
         return function(output, **given) or 0
 
     command.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
     command.__annotations__ = {argument.name: argument.annotation for argument in arguments}
     return command
+
+
+def _announced(request: Request, output: Output) -> Output:
+    """The output, once it is said what was made of a launch line and of a box's topology."""
+    if request.launch is not None:
+        from gpuflow.cli.launching import announce
+
+        output = announce(request, output)
+    if request.topo is not None:
+        from gpuflow.cli.boxes import announce_box
+
+        output = announce_box(request, output)
+    return output
 
 
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY

@@ -94,19 +94,23 @@ def _look_up_failed(draft: Draft, name: str, error: InputError) -> None:
 
 def _cluster(draft: Draft) -> ClusterSpec | None:
     device = _device(draft)
-    scale_up = _fabric(draft, "scale_up", device.fabric if device else None)
-    scale_out = _fabric(draft, "scale_out", device.nic if device else None)
+    chosen = _chosen_fabric(draft)
+    scale_up = _fabric(draft, "scale_up", device.fabric if device else None, chosen)
+    scale_out = _fabric(draft, "scale_out", device.nic if device else None, chosen)
     if device is None or scale_up is None or scale_out is None:
         return None
     per_node = draft.numbers.get("gpus_per_node", device.gpus_per_node)
     nics = draft.numbers.get("nics_per_node")
     _check_node(draft, scale_up, per_node, nics)
-    _check_rails(draft, scale_out)
-    network = replace(
-        _at_rate(scale_out, draft.nic_bandwidth_bytes_per_s),
-        oversubscription=draft.oversubscription or scale_out.oversubscription,
-        pxn=scale_out.pxn if draft.pxn is None else draft.pxn,
-    )
+    network = scale_out
+    if scale_out is not chosen:
+        # What a file says of its own network is not said of another.
+        _check_rails(draft, scale_out)
+        network = replace(
+            _at_rate(scale_out, draft.nic_bandwidth_bytes_per_s),
+            oversubscription=draft.oversubscription or scale_out.oversubscription,
+            pxn=scale_out.pxn if draft.pxn is None else draft.pxn,
+        )
     return ClusterSpec(
         device=device,
         scale_up=scale_up,
@@ -161,9 +165,26 @@ def _device(draft: Draft) -> DeviceSpec | None:
         return None
 
 
+def _chosen_fabric(draft: Draft) -> FabricSpec | None:
+    """The fabric that `--fabric` puts in the place of the one of its tier."""
+    name = draft.words.get("fabric")
+    if name is None:
+        return None
+    try:
+        return catalog.fabric(name)
+    except InputError as error:
+        _look_up_failed(draft, "fabric", error)
+        return None
+
+
 def _fabric(
-    draft: Draft, tier: Literal["scale_up", "scale_out"], default: str | None
+    draft: Draft,
+    tier: Literal["scale_up", "scale_out"],
+    default: str | None,
+    chosen: FabricSpec | None,
 ) -> FabricSpec | None:
+    if chosen is not None and chosen.tier == tier:
+        return chosen
     name = draft.words.get(tier, default)
     if name is None:
         return None

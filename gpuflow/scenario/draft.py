@@ -82,6 +82,8 @@ class Overrides:
     """Catalogue name, a config.json or its folder."""
     gpu: str | None = None
     """Brings its own fabrics and number of GPUs a node."""
+    fabric: str | None = None
+    """Inside nodes or between them, whichever tier it is of."""
     tp: int | None = None
     pp: int | None = None
     ep: int | None = None

@@ -15,6 +15,7 @@ VERBS = (
     "table",
     "estimate",
     "card",
+    "compare",
     "collective",
     "accuracy",
     "probe",
@@ -27,7 +28,18 @@ VERBS = (
 )
 SCENARIO_OPTIONS = {
     "--launch",
-    *("--model", "--gpu", "--tp", "--pp", "--ep", "--dp", "--batch", "--prompt", "--output"),
+    *(
+        "--model",
+        "--gpu",
+        "--fabric",
+        "--tp",
+        "--pp",
+        "--ep",
+        "--dp",
+        "--batch",
+        "--prompt",
+        "--output",
+    ),
     *("--context", "--precision", "--profile", "--lang", "--no-color"),
     *("--isl", "--osl", "--concurrency"),
 }

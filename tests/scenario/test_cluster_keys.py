@@ -8,6 +8,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from gpuflow.errors import ScenarioError
 from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.scenario.schema import json_schema
 from gpuflow.scenario.spec import ClusterSpec
@@ -67,3 +68,32 @@ def test_another_gpu_brings_its_own_network(tmp_path: Path) -> None:
 def test_the_schema_refuses_what_the_reader_does(name: str) -> None:
     data = yaml.safe_load((DATA / "broken" / f"{name}.yaml").read_text("utf-8"))
     assert list(Draft202012Validator(json_schema()).iter_errors(data))
+
+
+def test_a_fabric_takes_the_place_of_the_one_of_its_tier(tmp_path: Path) -> None:
+    plain = cluster(tmp_path, "")
+    inside = cluster(tmp_path, "", Overrides(fabric="pcie-5"))
+    assert (inside.scale_up.name, inside.scale_out) == ("pcie-5", plain.scale_out)
+    between = cluster(tmp_path, "", Overrides(fabric="roce-800"))
+    assert (between.scale_up, between.scale_out.name) == (plain.scale_up, "roce-800")
+    other = cluster(tmp_path, "", Overrides(gpu="a100", fabric="ib-xdr"))
+    assert (other.scale_up.name, other.scale_out.name) == ("nvlink-3", "ib-xdr")
+
+
+def test_what_a_file_says_of_its_network_is_not_said_of_another(tmp_path: Path) -> None:
+    keys = ", scale_out: ib-ndr-rail, nic_bandwidth: 200 Gb/s, oversubscription: 2, pxn: false"
+    own = cluster(tmp_path, keys)
+    assert (own.scale_out.link_bandwidth_bytes_per_s, own.scale_out.oversubscription) == (25e9, 2)
+    other = cluster(tmp_path, keys, Overrides(fabric="ib-xdr"))
+    assert other.scale_out.link_bandwidth_bytes_per_s == 100e9
+    assert other.scale_out.oversubscription == 1
+    kept = cluster(tmp_path, keys, Overrides(fabric="pcie-5"))
+    assert kept.scale_out == own.scale_out
+
+
+def test_an_unknown_fabric_is_blamed_on_the_option(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        cluster(tmp_path, "", Overrides(fabric="nvlink-44"))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.key) == ("unknown_fabric", "--fabric")
+    assert problem.values["suggestion"] == "nvlink-4"
