@@ -75,7 +75,7 @@ def scenario_on_box(request: Request) -> Scenario:
 
 
 def _named_gpu(request: Request) -> str | None:
-    return request.gpu or (request.launch.gpu if request.launch is not None else None)
+    return request.gpu or (request.launch.gpu if request.launch is not None else "") or None
 
 
 def _speed(scenario: Scenario) -> tuple[float, float | None]:

@@ -209,3 +209,11 @@ def test_passed_on_links_are_not_called_pcie(gpuflow: Any) -> None:
     assert found["topology"]["bound"] == "unbridged"
     assert "pass their data on" in found["topology"]["text"][0]
     assert found["inputs"]["scale_up"] == "nvlink-2-cube"
+
+
+def test_a_launch_line_runs_on_the_machine(gpuflow: Any) -> None:
+    line = "vllm serve meta-llama/Meta-Llama-3-8B --tensor-parallel-size 4"
+    found = gpuflow("table", "--topo", NVLINK, "--launch", line, "--format", "json")
+    assert found.code == 0
+    assert found.json["topology"]["bound"] == "nvlink"
+    assert "A100" in found.json["topology"]["assumed"]
