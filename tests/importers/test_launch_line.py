@@ -69,7 +69,7 @@ def test_files_that_a_script_writes_are_kept_and_nothing_is_run(tmp_path: Path) 
     ("line", "name", "rest"),
     [
         ("vllm serve m -tp 8", "vllm", ("m", "-tp", "8")),
-        ("/opt/venv/bin/vllm serve m", "vllm", ("m",)),
+        (".venv/bin/vllm serve m", "vllm", ("m",)),
         ("python3 -m vllm.entrypoints.openai.api_server --model m", "vllm", ("--model", "m")),
         ("python -m vllm.entrypoints.cli.main serve m", "vllm", ("m",)),
         ("docker run -it vllm/vllm-openai:v0.11.0 --model m", "vllm", ("--model", "m")),
