@@ -89,12 +89,13 @@ def test_its_card_fits_a_screen_and_pastes_as_plain_text(
     assert re.search(r"^TTFT .*\n(.*\n)+TPOT ", result.out, re.M)
 
 
-def test_no_secret_is_printed(sample: tuple[str, dict[str, Any]], gpuflow: Any) -> None:
-    path, wanted = sample
-    if "secrets" not in wanted:
-        pytest.skip("the line holds none")
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if "secrets" in expected(file)], ids=lambda file: file.stem
+)
+def test_no_secret_is_printed(file: Path, gpuflow: Any) -> None:
+    wanted = expected(file)
     for options in (("card",), ("estimate",), ("estimate", "--format", "json"), ("table",)):
-        result = gpuflow(*options, "--launch", path, "--gpu", wanted["gpu"])
+        result = gpuflow(*options, "--launch", str(file), "--gpu", wanted["gpu"])
         assert result.code == 0
         assert [word for word in wanted["secrets"] if word in result.out + result.err] == []
 
