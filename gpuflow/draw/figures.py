@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.kv import kv_metric
 from gpuflow.draw.links import ACROSS, DOWN
 from gpuflow.draw.view import PlayView
-from gpuflow.units import format_bytes, format_count, format_share, format_time
+from gpuflow.units import format_count, format_share, format_time
 
 UNKNOWN = "–"
 
@@ -36,11 +37,7 @@ def metric_values(view: PlayView) -> list[tuple[str, str, str]]:
             UNKNOWN if share is None else format_share(share),
             scene.t("metric.share_of"),
         ),
-        (
-            "KV",
-            format_bytes(known.kv_bytes),
-            scene.t("metric.kv_of", room=format_bytes(known.kv_capacity_bytes)),
-        ),
+        ("KV", *kv_metric(scene, view.state.gpus)),
     ]
 
 

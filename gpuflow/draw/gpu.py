@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.kv import fill_text, kv_forms, kv_share, widest_fill
 from gpuflow.draw.moves import Held
 from gpuflow.draw.roles import CLASS_ROLES
 from gpuflow.draw.view import PlayView
 from gpuflow.engine.state import Activity, GpuState
-from gpuflow.units import format_bytes
 
 SIGNS: dict[Activity, str] = {
     "idle": "○",
@@ -23,6 +23,10 @@ SIGNS: dict[Activity, str] = {
 }
 FAST = "⏩"
 FULL, FREE = "▇", "─"
+PADDED = 12
+"""Cells of a box from which on blanks stand beside what is in it."""
+MIN_BAR = 3
+"""Cells of a KV bar worth drawing beside figures."""
 
 
 class GpuPainter:
@@ -101,14 +105,14 @@ class GpuPainter:
             border = "compute"
         self.canvas.box(rect, border)
         self._name(rect, gpu)
-        inner = rect.inner(1 if rect.width >= 16 else 0)
+        inner = rect.inner(1 if rect.width >= PADDED else 0)
         lines = self._lines(inner.height)
         for y, line in zip(range(inner.y, inner.bottom), lines, strict=False):
             row = Rect(inner.x, y, inner.width, 1)
             if line == "state":
                 self._state(row, gpu)
             elif line == "doing":
-                self._doing(row, gpu)
+                self._doing(self._number_row(rect, row, gpu), gpu)
             elif line == "layers":
                 self._layers(row, gpu)
             elif line == "kv":
@@ -131,16 +135,15 @@ class GpuPainter:
 
     def _name(self, rect: Rect, gpu: GpuState) -> None:
         forms = self.names(gpu)
-        for pieces in forms:
+        # The narrowest boxes have room for the blanks or for the word before the rank.
+        for pieces in forms if rect.width >= PADDED else ():
             if width_of(pieces) <= rect.width - 4:
                 self.canvas.put(rect.x + 1, rect.y, " ")
                 x = self.canvas.put_pieces(rect.x + 2, rect.y, pieces)
                 self.canvas.put(x, rect.y, " ")
                 return
-            if width_of(pieces) <= rect.width - 2:
-                self.canvas.put_pieces(rect.x + 1, rect.y, pieces)
-                return
-        self.canvas.put_pieces(rect.x + 1, rect.y, forms[-1], width=rect.width - 2)
+        pieces = forms[-2] if width_of(forms[-2]) <= rect.width - 2 else forms[-1]
+        self.canvas.put_pieces(rect.x + 1, rect.y, pieces, width=rect.width - 2)
 
     def _state(self, row: Rect, gpu: GpuState) -> None:
         sign, word = self.state_words(gpu)
@@ -175,10 +178,18 @@ class GpuPainter:
             word = self.scene.t("gpu.waits_for", stage=span.stage + 1)
             self.canvas.put(row.x, row.y, word, "dim", width=row.width)
 
+    def _number_row(self, rect: Rect, row: Rect, gpu: GpuState) -> Rect:
+        """In narrow boxes numbers matter more than the blanks beside them."""
+        is_tight = gpu.rank in self.held and self._vector_width(self.held[gpu.rank]) > row.width
+        return Rect(rect.x + 1, row.y, rect.width - 2, 1) if is_tight and rect.width < 16 else row
+
+    def _vector_width(self, held: Held) -> int:
+        return len(held.now.values) * (self.digits + 1) + 1
+
     def numbers(self, row: Rect, held: Held) -> int:
         """The small vector: its numbers, or one sign a number where they do not fit."""
         values = held.now.values
-        if len(values) * (self.digits + 1) + 1 <= row.width:
+        if self._vector_width(held) <= row.width:
             x = self.canvas.put(row.x, row.y, "[", "dim")
             for i, value in enumerate(values):
                 text = ("·" if value is None else str(value)).rjust(self.digits)
@@ -222,27 +233,25 @@ class GpuPainter:
     # ------------------------------------------------------------ KV cache
 
     def _kv(self, row: Rect, gpu: GpuState, *, has_text_row: bool) -> None:
-        x = row.x
-        right = row.right
-        if row.width >= 12:
+        """The bar, then as much of what it means and of the share as leaves it room."""
+        x, right = row.x, row.right
+        if row.width >= PADDED - 4:
             x = self.canvas.put(x, row.y, "KV ", "dim")
-        if row.width >= 20 and not has_text_row:
-            tail = [Piece(format_bytes(gpu.kv_bytes).rjust(9), "text")]
-            if row.width >= 24:
-                tail.append(Piece(kv_share(gpu).rjust(7), "dim"))
-            right = self.canvas.put_right(row.right, row.y, tail, width=row.width)
+        full = self.scene.kv_full_bytes[gpu.rank]
+        fill = Piece(fill_text(gpu.kv_bytes, full).rjust(widest_fill(full) + 1), "text")
+        share = Piece(kv_share(self.scene, gpu).rjust(7), "dim")
+        forms = ((fill,),) if has_text_row else ((fill, share), (fill,))
+        for form in forms:
+            if right - x - width_of(form) >= MIN_BAR:
+                right = self.canvas.put_right(row.right, row.y, form, width=row.width)
+                break
         self._bar(Rect(x, row.y, right - x, 1), self.kv_part(gpu), "kv")
 
     def _kv_text(self, row: Rect, gpu: GpuState) -> None:
-        size, share = format_bytes(gpu.kv_bytes), kv_share(gpu)
-        room = format_bytes(gpu.kv_capacity_bytes)
-        forms = (
-            self.scene.t("gpu.kv_of", size=size, share=share, room=room),
-            f"{size} · {share}",
-            size,
-        )
+        forms = kv_forms(self.scene, gpu)
         text = next((form for form in forms if cell_width(form) <= row.width), forms[-1])
-        self.canvas.put(row.x, row.y, text, "dim", width=row.width)
+        role = "dim" if gpu.kv_bytes <= gpu.kv_capacity_bytes else "strong"
+        self.canvas.put(row.x, row.y, text, role, width=row.width)
 
     def kv_part(self, gpu: GpuState) -> float:
         """How much of the cache this GPU will hold at the end is there, 0..1."""
@@ -277,14 +286,6 @@ def bar(canvas: Canvas, row: Rect, part: float, role: str) -> None:
     full = min(max(round(part * row.width), 1 if part > 0 else 0), row.width)
     x = canvas.put(row.x, row.y, FULL * full, role)
     canvas.put(x, row.y, FREE * (row.width - full), "kv_free")
-
-
-def kv_share(gpu: GpuState) -> str:
-    """Share of the memory that the weights leave, as short as it can be said."""
-    share = gpu.kv_bytes / gpu.kv_capacity_bytes if gpu.kv_capacity_bytes > 0 else 0.0
-    if 0 < share < 0.0005:
-        return "<0.1 %"
-    return f"{share * 100:.1f} %"
 
 
 def _fits(form: tuple[str, str], width: int) -> bool:

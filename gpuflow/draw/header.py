@@ -30,6 +30,8 @@ def slowdown_text(view: PlayView) -> str:
 
 
 def _two_digits(value: float) -> str:
+    if value >= 999_500:
+        return f"{_two_digits(value / 1e6)} M"
     if value < 10:
         return f"{value:.1f}".removesuffix(".0")
     size = 10 ** (len(str(int(value))) - 2)
@@ -90,7 +92,7 @@ def _moment(canvas: Canvas, view: PlayView, y: int, *, is_short: bool) -> int:
     state, scene = view.state, view.scene
     canvas.put(1, y, PLAYING if view.is_playing else PAUSED, "accent")
     canvas.put_right(13, y, (Piece(clock_text(state.time_s), "clock"),), width=10)
-    x = canvas.put(14, y, pad(slowdown_text(view), 9), "dim")
+    x = canvas.put(14, y, f"{pad(slowdown_text(view), 8)} ", "dim")
     if not is_short and view.speed != 1:
         x = canvas.put(x, y, f"{scene.t('header.speed', speed=f'{view.speed:g}')}  ", "accent")
     short = f"{state.step.index + 1}/{len(scene.texts)}"

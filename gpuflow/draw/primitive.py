@@ -132,9 +132,11 @@ def draw_primitive_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
     card = card_id(span)
     label = _label(view)
     if span is None or card is None:
-        canvas.box(area, "border", title=(label,))
+        none, *work = _none_pieces(view)
+        canvas.box(area, "border", title=(label, none))
         inner = area.inner(1)
-        canvas.put_pieces(inner.x, inner.y, _none_pieces(view), width=inner.width)
+        work = [Piece(piece.text.removeprefix(" · "), piece.role) for piece in work]
+        canvas.put_pieces(inner.x, inner.y, work, width=inner.width)
         return
     role = flow_role(span)
     title = [label, Piece(view.scene.word(f"card.{card}.title"), role)]

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect
-from gpuflow.draw.gpu import FAST, SIGNS, GpuPainter, bar, kv_share
+from gpuflow.draw.gpu import FAST, SIGNS, GpuPainter, bar
+from gpuflow.draw.kv import fill_text, kv_share
 from gpuflow.draw.links import first_fit, flow_labels, flow_role
 from gpuflow.draw.moves import held_values, number_width, replay_of
 from gpuflow.draw.pipes import draw_pipes
@@ -16,7 +17,6 @@ from gpuflow.draw.traffic import Traffic, traffic_of
 from gpuflow.draw.view import PlayView, Scene
 from gpuflow.draw.wires import draw_wires
 from gpuflow.engine.state import GpuState
-from gpuflow.units import format_bytes
 
 
 def stage_spec(scene: Scene) -> StageSpec:
@@ -163,9 +163,9 @@ def _summary(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) ->
     kv_width = min(max(row.width // 3, 0), 40)
     x = canvas.put_pieces(row.x, row.y, pieces, width=row.width - kv_width)
     held = sum(gpu.kv_bytes for gpu in gpus)
-    tail = Piece(f" {format_bytes(held)} {kv_share(gpus[0])}", "dim")
-    end = canvas.put_right(row.right, row.y, (tail,), width=max(kv_width - 4, 0))
     full = sum(view.scene.kv_full_bytes[gpu.rank] for gpu in gpus)
+    tail = Piece(f" {fill_text(held, full)}  {kv_share(view.scene, gpus[0])}", "dim")
+    end = canvas.put_right(row.right, row.y, (tail,), width=max(kv_width - 4, 0))
     start = max(row.right - kv_width, x)
     if end - start > 6:
         canvas.put(start, row.y, "KV ", "dim")

@@ -175,13 +175,21 @@ def _rail(
             for between in range(cells[i].bottom, y):
                 canvas.put(tap, between, DOWN[wire] if busy else DOWN_AT_REST[wire], role)
             end = left_end if tap == start else right_end if tap == taps[-1] else joint
-            canvas.put(tap, y, end, role)
+            _join(canvas, tap, y, end, line, role)
     if len(rows) > 1:
         upper, lower = plan.rails[stage][rows[0]] + offset, plan.rails[stage][rows[-1]] + offset
         upright = DOWN[wire] if busy else DOWN_AT_REST[wire]
         canvas.vline(side, upper, lower - upper, upright, role)
         canvas.put(side, upper, "╔" if line == "═" else "╭", role)
         canvas.put(side, lower, "╚" if line == "═" else "╰", role)
+
+
+def _join(canvas: Canvas, x: int, y: int, sign: str, line: str, role: str) -> None:
+    """A connection on a rail; of two pulses that meet there, none is left by halves."""
+    for beside in (x - 1, x + 1):
+        if {canvas.at(x, y), canvas.at(beside, y)} == {"«", "»"}:
+            canvas.put(beside, y, line, role)
+    canvas.put(x, y, sign, role)
 
 
 def _between_chips(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic) -> None:

@@ -16,6 +16,7 @@ from gpuflow.draw.stage import draw_stage
 from gpuflow.draw.view import PlayView, Scene
 from gpuflow.engine.moment import Moments
 from gpuflow.scenario.spec import Language
+from gpuflow.tui.playhead import SPEEDS
 from gpuflow.units import format_time
 
 SPLITS: tuple[tuple[str, dict[str, object]], ...] = (
@@ -258,3 +259,54 @@ def test_a_message_between_nodes_is_rated_in_bits(
     ).text()
     assert "Gb/s" in hop
     assert "GB/s" in inside
+
+
+@pytest.mark.parametrize(("language", "title"), [("en", "Primitive in use: none"), ("zh", "无")])
+def test_the_title_says_that_no_primitive_is_in_use(
+    language: Language,
+    title: str,
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+    middle_of: Callable[[Moments, int, str], float],
+) -> None:
+    view = view_at((120, 40), language, middle_of(moments_of(), 2, "compute"))
+    label = re.sub(r"\s", "", view.scene.t("primitive.label"))
+    rows = [re.sub(r"\s", "", row) for row in draw_play(view).text().splitlines()]
+    row = next(row for row in rows if label in row)
+    assert f"{label}{title.rsplit(' ', 1)[-1]}─" in row
+
+
+@pytest.mark.parametrize("speed", [SPEEDS[0], 1.0, SPEEDS[-1]])
+def test_nothing_in_the_header_touches_the_slowdown(
+    speed: float, view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    for s in moments_of().pace.stretches:
+        view = view_at((100, 30), "en", s.screen_start_s, speed=speed)
+        row = draw_play(view).text().splitlines()[1]
+        assert re.match(r" ⏵ +[\d.]+ m?s (\S[\d.,]+( M)?|at rest) +(speed|step) ", row), row
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (150, 50)])
+def test_no_two_pulses_that_meet_are_left_by_halves_at_a_joint(
+    size: tuple[int, int], view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    overrides: dict[str, object] = {"dp": 16, "ep": 8}
+    duration_s = moments_of("moe-ep4", **overrides).pace.duration_s
+    for i in range(60):
+        view = view_at(size, "en", duration_s * (0.2 + i / 200), "moe-ep4", overrides)
+        drawn = draw_play(view).text()
+        assert not re.search("[┴╩╰╚]»[╌═]+«»|«»[╌═]+«[┴╩╯╝]|»«[╌═]+»[┴╩╯╝]", drawn), drawn
+
+
+@pytest.mark.parametrize("overrides", [{"dp": 16, "ep": 8}, {"tp": 2, "dp": 4, "ep": 8}, {}])
+def test_words_in_boxes_stand_between_blanks(
+    overrides: dict[str, object],
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+) -> None:
+    middle_s = moments_of("moe-ep4", **overrides).pace.duration_s / 2
+    for width in range(80, 200, 7):
+        text = draw_play(view_at((width, 40), "en", middle_s, "moe-ep4", overrides)).text()
+        for title in re.findall("╭([^╭╮╌]*GPU [^╭╮╌]*)╮", text):
+            assert len(title) < 10 or re.match(r" GPU \d[^─]* [─┴]*$", title), text
+        assert not re.search(r"│[⇄●][^│]*\d/\d+│", text) or "╭GPU" in text, text
