@@ -21,7 +21,7 @@ IN_CHECKOUT = (ROOT / "pyproject.toml").is_file()
 pytestmark = pytest.mark.skipif(not IN_CHECKOUT, reason="not run from a checkout")
 
 TOP_LEVEL = {
-    *(".ci", ".git", ".gitattributes", ".gitignore", ".pre-commit-config.yaml"),
+    *(".ci", ".git", ".gitignore", ".pre-commit-config.yaml"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "pyproject.toml"),
     *("gpuflow", "scenarios", "seeds", "tests"),
 }
