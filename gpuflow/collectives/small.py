@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuflow.collectives.algorithms import build
+from gpuflow.collectives.doubling import split_at_power_of_two
 from gpuflow.collectives.meaning import meaning, start
 from gpuflow.collectives.places import places_of
 from gpuflow.collectives.replay import apply, element_index, in_order, load
@@ -84,6 +85,8 @@ def small_elements(collective: str, algorithm: str, n_ranks: int) -> int:
         return 8  # four chunks in each of the two trees
     if algorithm == "chain" or algorithm in _ADDED_WHOLE:
         return 4
+    if algorithm == "halving_doubling":
+        return max(4, split_at_power_of_two(n_ranks)[0])
     if algorithm == "scatter_all_gather":
         return n_ranks
     if collective in {"broadcast", "reduce", "send_recv"}:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuflow.collectives.algorithms import build
+from gpuflow.collectives.doubling import split_at_power_of_two
 from gpuflow.collectives.places import places_of
 from gpuflow.collectives.replay import apply, element_index, load
 from gpuflow.collectives.schedule import BoolArray, IntArray, Round, Schedule
@@ -141,6 +142,8 @@ def tally_elements(collective: str, algorithm: str, n_ranks: int) -> int:
         return 8
     if algorithm in {"recursive_doubling", "one_shot", "nvls_one_shot"}:
         return 1
+    if algorithm == "halving_doubling":
+        return split_at_power_of_two(n_ranks)[0]
     return 1 if is_rooted_whole and algorithm in _WHOLE_VECTOR else n_ranks
 
 

@@ -10,7 +10,6 @@ from gpuflow.draw.explore_peers import digits_of, rank_words, receives_text, sen
 from gpuflow.draw.explore_plan import Place, StackPlan
 from gpuflow.draw.explore_view import ExploreView
 
-_SUMMING = frozenset({"all_reduce", "reduce_scatter", "reduce"})
 _SWITCH_TURN = 0.5
 """Part of a flight after which the switch passes on what has come."""
 
@@ -35,7 +34,7 @@ def value_pieces(view: ExploreView, rank: int) -> list[Piece]:
     for i, value in enumerate(now.values):
         text = ("·" if value is None else str(value)).rjust(digits)
         is_partial = (
-            view.subject.collective in _SUMMING
+            view.has_sums
             and value is not None
             and value != before.values[i]
             and not now.is_final[i]

@@ -35,10 +35,13 @@ def draw_legend(canvas: Canvas, view: ExploreView, x: int, y: int, width: int) -
     """What the signs beside numbers and the two kinds of line mean, as much as fits."""
     levels = [("═", "inside", view.role), ("━", "between", view.outer_role)]
     if view.subject.is_drawn:
-        signs = [("»", "sent", "accent"), ("+", "partial", "reduce"), ("✓", "final", "good")]
-        signs += [("·", "nothing", "dim")]
+        signs = [("»", "sent", "accent"), ("✓", "final", "good"), ("·", "nothing", "dim")]
+        if view.has_sums:
+            signs.insert(1, ("+", "partial", "reduce"))
     else:
-        signs = [("+", "added", "reduce"), ("✓", "final", "good")]
+        signs = [("✓", "final", "good")]
+        if view.has_sums:
+            signs.insert(0, ("+", "added", "reduce"))
     for sign, word, role in [*signs, *(levels if view.subject.has_levels else [])]:
         text = view.t(f"legend.{word}")
         needed = cell_width(sign) + 1 + cell_width(text)
@@ -66,11 +69,11 @@ def round_forms(view: ExploreView) -> list[str]:
     if least != most:
         size = f"{view.size_of(least)} – {size}"
     way = "adds" if adds == {True} else "both" if len(adds) > 1 else "copies"
-    count = format_count(messages)
+    count = view.t(f"messages.{'one' if messages == 1 else 'many'}", count=format_count(messages))
     forms = [
         view.t(f"now.{way}", messages=count, share=amount, size=size),
         view.t("now.short", messages=count, share=amount, size=size),
-        f"{count} × {size}",
+        f"{format_count(messages)} × {size}",
     ]
     level = _level(view)
     return [f"{level}{forms[0]}", f"{level}{forms[1]}", *forms] if level else forms
@@ -112,7 +115,7 @@ def cost_forms(view: ExploreView) -> list[str]:
     else:
         sent = view.t(
             "cost.from_to",
-            least=share_text(own.sent_least).removesuffix(" S"),
+            least=share_text(own.sent_least),
             most=share_text(own.sent_most),
             size=view.size_of(own.sent_most),
         )

@@ -81,10 +81,11 @@ def _columns(view: ExploreView, tally: Tally, inner: Rect) -> _Columns:
 
 def _words(view: ExploreView) -> tuple[str, ...]:
     levels = "nodes" if view.subject.has_levels else "rows"
+    inside = "switch" if view.subject.has_switch else levels
     return (
         view.t(f"sums.name.{levels}"),
         view.t("sums.alike"),
-        f"{view.t(f'sums.inside.{levels}')} ═",
+        f"{view.t(f'sums.inside.{inside}')} ═",
         f"{view.t(f'sums.outside.{levels}')} ━",
         view.t("sums.received"),
         view.t("sums.moved"),

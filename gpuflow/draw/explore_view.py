@@ -97,6 +97,11 @@ class ExploreView:
         return _CLASS_ROLES.get(self.subject.collective, "tp")
 
     @property
+    def has_sums(self) -> bool:
+        """Whether the collective adds up what its ranks bring."""
+        return self.subject.collective in {"all_reduce", "reduce_scatter", "reduce"}
+
+    @property
     def flow_role(self) -> str:
         """Role of what moves in the round shown: between nodes another than within them."""
         return self.outer_role if self.levels == {True} else self.role
