@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpuflow.cli.calibrated import calibrated
 from gpuflow.cli.options import Sizes, bad_option, one_of, sizes, whole
 from gpuflow.cli.output import Output
 from gpuflow.cli.streams import can_show
@@ -86,6 +87,7 @@ LaunchOption = Annotated[
 FabricOption = Annotated[str | None, typer.Option(metavar="NAME")]
 TraceOption = Annotated[bool, typer.Option("--trace")]
 AsciiOption = Annotated[bool, typer.Option("--ascii")]
+CalibrationOption = Annotated[str | None, typer.Option("--calibration", metavar="FILE")]
 
 
 def collective(
@@ -100,6 +102,7 @@ def collective(
     algorithm: AlgorithmOption = None,
     kernel: KernelOption = None,
     launch: LaunchOption = None,
+    calibration: CalibrationOption = None,
     trace: TraceOption = False,
     ascii_: AsciiOption = False,
 ) -> None:
@@ -115,18 +118,19 @@ def collective(
     wanted = (sizes or _default_sizes(n_ranks, trace)).size_bytes
     names = runnable_names(case)
     asked = None if algorithm is None else one_of("--algorithm", names)(algorithm)
-    selection = select(case, wanted, asked)
-    kind = dtype or ("int32" if trace else "float32")
-    traced = _trace(selection, names, kind) if trace else {}
-    if output.format == "json":
-        found = document(selection, _winners(selection, asked))
-        output.document({"inputs": _inputs(selection, kind, asked), **found, **traced})
-    elif output.format == "csv":
-        output.records(point_records(selection))
-    elif trace:
-        output.tables(*trace_tables(traced, op, output.language))
-    else:
-        output.tables(*_view(selection, asked, output, is_ascii=ascii_))
+    with calibrated(calibration, output) as output:
+        selection = select(case, wanted, asked)
+        kind = dtype or ("int32" if trace else "float32")
+        traced = _trace(selection, names, kind) if trace else {}
+        if output.format == "json":
+            found = document(selection, _winners(selection, asked))
+            output.document({"inputs": _inputs(selection, kind, asked), **found, **traced})
+        elif output.format == "csv":
+            output.records(point_records(selection))
+        elif trace:
+            output.tables(*trace_tables(traced, op, output.language))
+        else:
+            output.tables(*_view(selection, asked, output, is_ascii=ascii_))
 
 
 def _cluster(gpu: str, n_ranks: int, nodes: int | None, fabric: str | None) -> ClusterSpec:

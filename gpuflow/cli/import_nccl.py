@@ -30,6 +30,7 @@ RanksOption = Annotated[
 ]
 NodesOption = Annotated[int | None, typer.Option(parser=whole("--nodes"), metavar="K")]
 FabricOption = Annotated[str | None, typer.Option(metavar="NAME")]
+WriteOption = Annotated[str | None, typer.Option("--write", metavar="FILE")]
 
 SHORT, UNUSABLE = 1, 2
 
@@ -42,6 +43,7 @@ def import_nccl(
     nodes: NodesOption = None,
     fabric: FabricOption = None,
     expect: ExpectOption = None,
+    write: WriteOption = None,
     plot: PlotOption = False,
     ascii_: AsciiOption = False,
 ) -> int:
@@ -66,7 +68,22 @@ def import_nccl(
     else:
         output.tables(*_view(runs, output, is_plotted=plot, is_ascii=ascii_))
     _tell(runs, expect, output)
+    if write is not None:
+        _write(runs, write, output)
     return status
+
+
+def _write(runs: list[ReadRun], file: str, output: Output) -> None:
+    """Write the calibration file."""
+    from pathlib import Path
+
+    from gpuflow.importers.calibration_file import calibration_text
+
+    text, count = calibration_text([(run.reading, run.fit, run.verdict) for run in runs])
+    if not count:
+        raise bad_option("--write", "nccl_nothing_fitted")
+    Path(file).write_text(text, "utf-8")
+    output.say("import_nccl.written", file=file, count=count)
 
 
 def _runs(log: str, known: Known, fabric: str | None) -> Iterator[ReadRun]:

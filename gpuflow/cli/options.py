@@ -179,6 +179,7 @@ class Request(Changes):
     """Which scenario, and what is changed in it."""
 
     scenario: Annotated[str | None, typer.Argument(metavar="[SCENARIO]")] = None
+    calibration: Annotated[str | None, typer.Option("--calibration", metavar="FILE")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

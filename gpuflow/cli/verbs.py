@@ -63,7 +63,11 @@ def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]
             changes = kind(**{field: values[field] for field in request})
             given[name] = changes
             if isinstance(changes, Request):
+                from gpuflow.cli.calibrated import calibrated
+
                 output = _announced(changes, output)
+                with calibrated(changes.calibration, output) as output:
+                    return function(output, **given) or 0
         return function(output, **given) or 0
 
     command.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuflow.cluster.mesh import Groups, Mesh
+from gpuflow.cluster.own import OwnCalibrations, own_calibrations
 from gpuflow.cluster.prediction import Detail, predict
 from gpuflow.cluster.selection import Case, select
 from gpuflow.collectives.algorithms import ALGORITHMS, default_algorithm
@@ -90,7 +91,8 @@ def kernel_curve(
         return None
     kernel = _kernel(profile, collective, nodes)
     launch = profile.all_reduce_launch
-    return _sampled(cluster.device.name, collective, kernel, launch, ranks, nodes)
+    own = own_calibrations()
+    return _sampled(cluster.device.name, collective, kernel, launch, ranks, nodes, own)
 
 
 def _is_usual(fabric: FabricSpec, name: str) -> bool:
@@ -109,14 +111,21 @@ def _kernel(profile: ProfileSpec, collective: str, nodes: int) -> str:
 
 @lru_cache(maxsize=512)
 def _sampled(
-    gpu: str, collective: str, kernel: str, launch: str, ranks: int, nodes: int
+    gpu: str,
+    collective: str,
+    kernel: str,
+    launch: str,
+    ranks: int,
+    nodes: int,
+    users: OwnCalibrations | None,
 ) -> KernelCurve | None:
+    """A machine's curve; `users` is what is in force, so that a change of it is not missed."""
     try:
         found = predict(gpu, collective, kernel, launch, ranks, nodes, _LADDER)
     except ValueError:
         if kernel == LIBRARY_KERNEL:
             return None
-        return _sampled(gpu, collective, LIBRARY_KERNEL, launch, ranks, nodes)
+        return _sampled(gpu, collective, LIBRARY_KERNEL, launch, ranks, nodes, users)
     own = found.detail.calibrations[0] if found.detail.step == "fit" else None
     return KernelCurve(
         times=np.asarray(found.seconds, dtype=float),
