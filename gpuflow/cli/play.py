@@ -15,6 +15,7 @@ from gpuflow.cli.explore import (
     asked_subject,
     write_collective,
 )
+from gpuflow.cli.kiosk import refuse_files
 from gpuflow.cli.options import Request, bad_option
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import (
@@ -28,6 +29,7 @@ from gpuflow.cli.screens import (
     StepOption,
     ThemeOption,
     moment_of,
+    number_up_to,
     step_named,
 )
 
@@ -37,10 +39,17 @@ if TYPE_CHECKING:
     from gpuflow.engine.timeline import Timeline
 
 
+LONGEST_IDLE_S = 86400
+
 PrintOption = Annotated[bool, typer.Option("--print")]
 PlainOption = Annotated[bool, typer.Option("--plain")]
 StillOption = Annotated[bool, typer.Option("--no-animation")]
 LoopOption = Annotated[bool, typer.Option("--loop")]
+KioskOption = Annotated[bool, typer.Option("--kiosk")]
+IdleOption = Annotated[
+    float | None,
+    typer.Option("--idle", parser=number_up_to("--idle", LONGEST_IDLE_S), metavar="SECONDS"),
+]
 AutoplayOption = Annotated[bool | None, typer.Option("--autoplay/--no-autoplay")]
 
 
@@ -59,6 +68,8 @@ def play(
     no_animation: StillOption = False,
     loop: LoopOption = False,
     autoplay: AutoplayOption = None,
+    kiosk: KioskOption = False,
+    idle: IdleOption = None,
     collective: CollectiveOption = None,
     algorithm: AlgorithmOption = None,
     ranks: RanksOption = None,
@@ -69,6 +80,8 @@ def play(
     from gpuflow.engine.pace import Pace
     from gpuflow.engine.simulate import simulate
 
+    if kiosk:
+        refuse_files(request)
     scenario = scenario_of(request)
     timeline = simulate(scenario)
     subject = asked_subject(collective, algorithm, ranks, nodes, timeline)
@@ -94,10 +107,12 @@ def play(
         start_s = moment_of(None if subject else at, timeline, pace)
     else:
         start_s = pace.step_start(only)
+    told = only if at is None or subject else pace.stretch(start_s).step
     if output.format == "json":
         from gpuflow.exporters.plain import step_records
 
         steps = step_records(timeline, output.language)
+        steps = steps if told is None else [steps[told]]
         output.document({"inputs": inputs_of(scenario), "steps": steps})
         return 0
     shortage = warn_of_shortage(scenario, output)
@@ -105,7 +120,7 @@ def play(
         output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output, is_ascii=ascii_).text())
         return 0
     if plain or not output.streams.is_terminal():
-        _tell(timeline, output, is_wanted=plain)
+        _tell(timeline, output, told, is_wanted=plain)
         return 0
     from gpuflow.tui.player import run_player
 
@@ -125,6 +140,8 @@ def play(
         loops=loop,
         only_step=only,
         is_animated=not no_animation,
+        is_kiosk=kiosk,
+        idle_s=idle,
     )
 
 
@@ -150,10 +167,10 @@ def _frame(
     return to_ascii(frame) if is_ascii else frame
 
 
-def _tell(timeline: Timeline, output: Output, *, is_wanted: bool) -> None:
-    """The steps as text; where nobody asked for text, why it is not the player."""
+def _tell(timeline: Timeline, output: Output, only: int | None, *, is_wanted: bool) -> None:
+    """The steps, or only one, as text; where nobody asked for text, why it is not the player."""
     from gpuflow.exporters.plain import steps_text
 
     if not is_wanted:
         output.say("play.no_terminal")
-    output.write(steps_text(timeline, output.language, output.width))
+    output.write(steps_text(timeline, output.language, output.width, only=only))

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, cast
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
@@ -30,6 +30,7 @@ from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.filters import AsciiSigns, NoColour
+from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
 from gpuflow.tui.playhead import SPEEDS, Playhead
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
@@ -113,6 +114,8 @@ class PlayerApp(App[None]):
         loops: bool = False,
         only_step: int | None = None,
         is_animated: bool = True,
+        is_kiosk: bool = False,
+        idle_s: float | None = None,
         explore: Subject | None = None,
         explore_round: int = 0,
     ) -> None:
@@ -124,6 +127,9 @@ class PlayerApp(App[None]):
         if is_ascii:
             self._last_filters.append(AsciiSigns())
         super().__init__(driver_class=PlayerDriver)
+        self.is_kiosk = is_kiosk
+        self.use_command_palette = not is_kiosk
+        self._idle = IdleWatch(idle_s) if idle_s else None
         self.timeline = timeline
         self.notice = notice
         self.language: Language = language
@@ -195,6 +201,7 @@ class PlayerApp(App[None]):
 
     async def on_ready(self) -> None:
         """Open the collective that was asked for, and show what the viewer should know first."""
+        self.watch_for_idleness()
         subject, number = self._first_explore
         if subject is not None:
             is_playing = self.playhead.is_playing and not number
@@ -330,6 +337,29 @@ class PlayerApp(App[None]):
         for screen in self.screen_stack:
             if isinstance(screen, (PlayScreen, ReadingPage, ExploreScreen)):
                 await screen.rebuild()
+
+    # ------------------------------------------------------------ kiosk
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key may do this here."""
+        if self.is_kiosk and action in FORBIDDEN:
+            return False
+        return super().check_action(action, parameters)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Whatever is pressed says that somebody is there."""
+        if self._idle is not None and isinstance(event, events.InputEvent):
+            self._idle.stir()
+        await super().on_event(event)
+
+    def watch_for_idleness(self) -> None:
+        """Leave when nobody has pressed a key for long enough; look again when that may be."""
+        if self._idle is None:
+            return
+        if self._idle.left_s <= 0:
+            self.exit(return_code=0)
+        else:
+            self.set_timer(self._idle.left_s + 0.01, self.watch_for_idleness)
 
     # ------------------------------------------------------------ leaving
 

@@ -10,6 +10,7 @@ from gpuflow.draw.theme import theme_for
 from gpuflow.engine.explore import Subject
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
+from gpuflow.tui.kiosk import IDLE_S, seal
 from gpuflow.tui.lifecycle import (
     can_draw,
     color_count,
@@ -42,6 +43,8 @@ def run_player(
     loops: bool = False,
     only_step: int | None = None,
     is_animated: bool = True,
+    is_kiosk: bool = False,
+    idle_s: float | None = None,
     explore: Subject | None = None,
     explore_round: int = 0,
 ) -> int:
@@ -61,6 +64,8 @@ def run_player(
         loops: Whether the end is followed by the start.
         only_step: Play this step alone, counted from 0.
         is_animated: False: one picture a step, nothing moves in between.
+        is_kiosk: No suspending, no command palette, nothing of the environment that writes files.
+        idle_s: Leave after so many seconds without a key; None: never, in a kiosk after 600.
         explore: A collective to open at once; None: the play itself.
         explore_round: Its round, paused there; 0: from the start.
 
@@ -69,6 +74,8 @@ def run_player(
         of input (a hang-up), 1 for a mistake of the program, whose traceback is written after
         the terminal is restored.
     """
+    if is_kiosk:
+        seal(os.environ)
     prepare_environment(os.environ)
     if not has_color:
         os.environ["NO_COLOR"] = "1"
@@ -94,6 +101,8 @@ def run_player(
         loops=loops,
         only_step=only_step,
         is_animated=is_animated,
+        is_kiosk=is_kiosk,
+        idle_s=idle_s or (IDLE_S if is_kiosk else None),
     )
     with leaving_on_signals(app.leave):
         app.run(mouse=False)
