@@ -21,6 +21,8 @@ from gpuflow.units import UnitError, parse_share, parse_size
 Format = Literal["table", "markdown", "csv", "json"]
 
 FORMATS: tuple[Format, ...] = ("table", "markdown", "csv", "json")
+DEFAULT_FORMAT: Format = "table"
+"""Text for people; a verb without tables has some other text."""
 LANGUAGES = ("zh", "en")
 _LARGEST = 10**9
 
@@ -180,6 +182,14 @@ class Request(Changes):
 
     scenario: Annotated[str | None, typer.Argument(metavar="[SCENARIO]")] = None
     calibration: Annotated[str | None, typer.Option("--calibration", metavar="FILE")] = None
+
+
+def format_option(formats: tuple[Format, ...]) -> Any:
+    """The annotation of `--format` where it takes these words."""
+    declared = typer.Option(
+        "--format", parser=one_of("--format", formats), metavar=f"{{{','.join(formats)}}}"
+    )
+    return Annotated[str | None, declared]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,18 @@ from typer.core import TyperCommand, TyperGroup
 
 from gpuflow import words
 from gpuflow.cells import cell_width, pad
-from gpuflow.cli.options import PARSER_ERRORS, Changes, Common, Request, nearest
+from gpuflow.cli.options import (
+    DEFAULT_FORMAT,
+    FORMATS,
+    PARSER_ERRORS,
+    Changes,
+    Common,
+    Format,
+    Request,
+    format_option,
+    nearest,
+    one_of,
+)
 from gpuflow.cli.output import Output
 from gpuflow.draw.wrap import wrap
 from gpuflow.errors import InputError, Problem
@@ -32,12 +43,12 @@ _HELP_WIDTH = 100
 _NAME_WIDTH = 26
 
 
-def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]:
+def as_command(function: Verb, *, formats: tuple[Format, ...] = FORMATS) -> Callable[..., int]:
     """The function that typer turns into a command.
 
     Args:
         function: Takes an Output, perhaps a Request or Changes, and options of its own.
-        has_format: Whether the verb has tables to print in several formats.
+        formats: The forms that its output has; others are refused.
     """
     own: dict[str, inspect.Parameter] = {}
     asked: tuple[str, type] | None = None
@@ -48,15 +59,17 @@ def as_command(function: Verb, *, has_format: bool = True) -> Callable[..., int]
         elif parameter.annotation is not Output:
             own[name] = parameter.replace(kind=_BY_NAME)
     request = _parameters(asked[1]) if asked else {}
-    common = _parameters(Common)
-    if not has_format:
-        del common["format"]
+    common = dict(_parameters(Common))
+    common["format"] = common["format"].replace(annotation=format_option(formats))
     arguments = [_CONTEXT, *own.values(), *request.values(), *common.values()]
     # The scenario is an argument and stands before every option.
     arguments.sort(key=lambda parameter: parameter.name not in {"context_", "scenario"})
 
     @wraps(function)
     def command(context_: typer.Context, **values: Any) -> int:
+        if context_.obj.format not in {*formats, DEFAULT_FORMAT}:
+            # It stood before the verb.
+            one_of("--format", formats)(context_.obj.format)
         given, output = {name: values[name] for name in own}, context_.obj
         if asked:
             name, kind = asked

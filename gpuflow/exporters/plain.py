@@ -14,14 +14,19 @@ from gpuflow.units import Quantity
 from gpuflow.words import t
 
 
-def steps_text(timeline: Timeline, language: Language, width: int | None) -> str:
-    """All steps, with what they are about before and the result after.
+def steps_text(
+    timeline: Timeline, language: Language, width: int | None, *, only: int | None = None
+) -> str:
+    """All steps, with what they are about before and the result after; or one step alone.
 
     Args:
         timeline: What to tell.
         language: In which language.
         width: Cells of a line; None: a paragraph's lines are as long as their sentences.
+        only: Index of the step that is told alone; None: all are.
     """
+    if only is not None:
+        return "\n".join(_lines(_paragraph(timeline, timeline.steps[only], language), width))
     paragraphs = [_opening(timeline.scenario, language)]
     paragraphs += [_paragraph(timeline, step, language) for step in timeline.steps]
     paragraphs.append(_closing(timeline, language))
