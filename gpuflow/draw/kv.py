@@ -24,7 +24,7 @@ def fill_text(held_bytes: float, full_bytes: float) -> str:
         return format_bytes(held_bytes)
     number, unit = format_bytes(full_bytes).split(" ")
     whole = float(number.replace(",", ""))
-    decimals = 0 if whole >= 10 or unit == "B" else 1
+    decimals = 0 if whole >= 9.95 or unit == "B" else 1
     held, least = held_bytes / full_bytes * whole, 10.0**-decimals
     written = f"<{least:.{decimals}f}" if 0 < held < least else f"{held:.{decimals}f}"
     return f"{written}/{whole:.{decimals}f} {unit}"

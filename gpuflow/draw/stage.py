@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 from gpuflow.cells import cell_width
-from gpuflow.draw.canvas import Canvas, Piece, Rect
-from gpuflow.draw.gpu import FAST, SIGNS, GpuPainter, bar
-from gpuflow.draw.kv import fill_text, kv_share
+from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.gpu import FAST, MIN_BAR, SIGNS, GpuPainter, bar
+from gpuflow.draw.kv import fill_text, kv_share, widest_fill
 from gpuflow.draw.links import first_fit, flow_labels, flow_role
 from gpuflow.draw.moves import held_values, number_width, replay_of
 from gpuflow.draw.pipes import draw_pipes
@@ -156,18 +156,23 @@ def _summary(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) ->
     """All GPUs of a stage in one row: how many, what they do, their KV cache."""
     name = view.scene.t("stage.gpus", gpus=len(gpus))
     pieces = [Piece(f"{name}  ", "strong"), *_counts(view, gpus)]
+    kv_width = min(row.width * 2 // 5, 40)
+    room = row.width - kv_width - 1
     layer = next((gpu for gpu in gpus if gpu.layer), None)
     if layer is not None:
         words = view.scene.t("gpu.layer", layer=layer.layer, layers=layer.layers)
-        pieces.append(Piece(f"{words}  ", "text"))
-    kv_width = min(max(row.width // 3, 0), 40)
-    x = canvas.put_pieces(row.x, row.y, pieces, width=row.width - kv_width)
+        forms = (words, f"{layer.layer}/{layer.layers}")
+        pieces.append(Piece(first_fit(forms, room - width_of(pieces)), "text"))
+    x = canvas.put_pieces(row.x, row.y, pieces, width=room) + 1
     held = sum(gpu.kv_bytes for gpu in gpus)
     full = sum(view.scene.kv_full_bytes[gpu.rank] for gpu in gpus)
-    tail = Piece(f" {fill_text(held, full)}  {kv_share(view.scene, gpus[0])}", "dim")
-    end = canvas.put_right(row.right, row.y, (tail,), width=max(kv_width - 4, 0))
     start = max(row.right - kv_width, x)
-    if end - start > 6:
+    fill = Piece(fill_text(held, full).rjust(widest_fill(full) + 1), "dim")
+    share = Piece(kv_share(view.scene, gpus[0]).rjust(7), "dim")
+    room = row.right - start - cell_width("KV ") - MIN_BAR
+    tail = next((form for form in ((fill, share), (fill,)) if width_of(form) <= room), ())
+    if room >= 0:
+        end = canvas.put_right(row.right, row.y, tail, width=room) if tail else row.right
         canvas.put(start, row.y, "KV ", "dim")
         bar(canvas, Rect(start + 3, row.y, end - start - 3, 1), held / full if full else 0, "kv")
 

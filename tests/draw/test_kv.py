@@ -24,6 +24,7 @@ SIZES = ((80, 24), (100, 30), (120, 40), (200, 60))
         (16 * 2**20, 20 * 2**20, "16/20 MiB"),
         (0.62 * 2**30, 1.25 * 2**30, "0.6/1.2 GiB"),
         (79.9 * 2**20, 79.9 * 2**20, "80/80 MiB"),
+        (8 * 2**20, 9.98 * 2**20, "8/10 MiB"),
         (0, 0, "0 B"),
     ],
 )
@@ -77,3 +78,19 @@ def test_a_cache_that_outgrows_the_memory_is_said_to(
     view = view_at((120, 40), language, duration_s, "tp2-pp2", overrides)
     squeezed = "".join(draw_play(view).text().split())
     assert ("doesnotfitin" if language == "en" else "放不下") in squeezed
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("overrides", [{"pp": 8}, {"tp": 16, "pp": 4}, {"tp": 4, "pp": 8}])
+def test_no_figure_of_a_stage_is_cut(
+    size: tuple[int, int],
+    overrides: dict[str, object],
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+) -> None:
+    duration_s = moments_of(**overrides).pace.duration_s
+    view = view_at(size, "en", 0.8 * duration_s, "tp2-pp2", overrides)
+    rows = [row for row in draw_play(view).text().splitlines() if re.search(r"\d GPUs  ", row)]
+    for row in rows:
+        assert re.search(r" KV [▇─]{3,} +\d+/\d+ MiB( +<0.1 %)? ", row + " "), row
+        assert "…" not in row
