@@ -28,6 +28,8 @@ class ScreenSize:
 DEFAULT_SIZE = ScreenSize(100, 30)
 _LARGEST_SCREEN = 2000
 _FASTEST = 1000
+LEAST = 0.01
+"""Less is no motion any more, and an endless recording."""
 MOST_FPS = 60
 """More frames than a terminal shows."""
 
@@ -37,20 +39,20 @@ def screen_size(text: str) -> ScreenSize:
     match = re.fullmatch(r"(\d{1,4})[xX×](\d{1,4})", text.strip(), re.ASCII)
     columns, rows = map(int, match.groups()) if match else (0, 0)
     if not 0 < min(columns, rows) <= max(columns, rows) <= _LARGEST_SCREEN:
-        raise bad_option("--size", "option_size", found=text)
+        raise bad_option("--size", "option_size", found=text, most=_LARGEST_SCREEN)
     return ScreenSize(columns, rows)
 
 
 def number_up_to(option: str, most: float) -> Callable[[str], float]:
-    """A parser that takes a number above zero and up to `most`."""
+    """A parser that takes a number from a hundredth up to `most`."""
 
     def parse(text: str) -> float:
         try:
             number = float(text)
         except ValueError:
             number = 0.0
-        if not 0 < number <= most:
-            raise bad_option(option, "option_speed", found=text, most=most)
+        if not LEAST <= number <= most:
+            raise bad_option(option, "option_range", found=text, least=LEAST, most=most)
         return number
 
     return parse
@@ -104,4 +106,11 @@ def moment_of(at: str | None, timeline: Timeline, pace: Pace) -> float:
         return pace.at_time(min(parse_time(at.strip()), timeline.end_s))
     except UnitError:
         ids = [step.id for step in timeline.steps]
-        raise bad_option("--at", "option_at", found=at, count=len(ids), allowed=ids) from None
+        hint = "time_needs_unit" if _NEARLY_TIME.fullmatch(at.strip()) else ""
+        raise bad_option(
+            "--at", "option_at", hint=hint, found=at, count=len(ids), allowed=ids
+        ) from None
+
+
+_NEARLY_TIME = re.compile(r"\d*\.?\d+(e-?\d+)?\s*[nuµm]?s?", re.ASCII | re.IGNORECASE)
+"""A number without a unit, or with one in the wrong case."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuflow.cli.options import Early, look_ahead, nearest, share, sizes, whole
-from gpuflow.cli.screens import ScreenSize, screen_size
+from gpuflow.cli.screens import ScreenSize, number_up_to, screen_size
 from gpuflow.errors import InputError
 
 
@@ -76,3 +76,14 @@ def test_verb_language_and_format_are_known_before_parsing(
 def test_only_near_spellings_are_suggested() -> None:
     assert nearest("tabel", ["table", "list"]) == "table"
     assert nearest("banana", ["table", "list"]) == ""
+
+
+@pytest.mark.parametrize("text", ["0.01", "0.25", "1", "1e3"])
+def test_speeds_that_show_something_are_taken(text: str) -> None:
+    assert number_up_to("--speed", 1000)(text) == float(text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1e-308", "0.009", "1001", "inf", "nan", "fast"])
+def test_speeds_that_show_nothing_are_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        number_up_to("--speed", 1000)(text)
