@@ -46,23 +46,25 @@ class DebugFacts:
         if "NCCL INFO" not in line:
             return
         self.lines += 1
-        if (found := _RANKS.search(line)) is not None:
+        if "anks " in line and (found := _RANKS.search(line)) is not None:
             self.ranks = int(found[1])
-        if (found := _NODES.search(line)) is not None:
+        if "nNodes" in line and (found := _NODES.search(line)) is not None:
             self.nodes = int(found[1])
-        if (found := _RINGS.search(line)) is not None:
+        if "Channel " in line and (found := _RINGS.search(line)) is not None:
             self.rings = int(found[2])
-        if (found := _CHANNELS.search(line)) is not None:
-            self.channels = int(found[1])
-        if (found := _NVLS.search(line)) is not None:
-            self.nvls_channels = int(found[1])
+        if "channels" in line:
+            if (found := _CHANNELS.search(line)) is not None:
+                self.channels = int(found[1])
+            if (found := _NVLS.search(line)) is not None:
+                self.nvls_channels = int(found[1])
         self.has_trees |= " Trees [" in line or "all trees" in line
         self.has_sharp |= "SHARP" in line and "not" not in line
-        if (found := _VIA.search(line)) is not None:
+        if "via " in line and (found := _VIA.search(line)) is not None:
             self._keep(self.transports, found[1])
         if (found := _NETWORK.search(line)) is not None:
             self._keep(self.networks, found[1] or found[2])
-        if (found := _ENVIRONMENT.search(line)) is not None and len(self.settings) < _MOST:
+        is_free = len(self.settings) < _MOST
+        if is_free and (found := _ENVIRONMENT.search(line)) is not None:
             self.settings[found[1]] = found[2].rstrip(".")
 
     def _keep(self, into: list[str], text: str) -> None:

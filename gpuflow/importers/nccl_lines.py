@@ -20,6 +20,8 @@ ITEM_BYTES: dict[str, int] = {
 }
 """Bytes of one element by the name that the tests print."""
 
+MOST = 1e15
+"""Beyond it a figure is damage: neither microseconds nor GB/s get there."""
 _LABEL = re.compile(
     r"^[\s>]*(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\s+)?"
     r"(\[\d+(?:,\d+)?\]<std(?:out|err)>:?|\[pod/[^\]]{1,200}\]|\d{1,5}:(?=[\s#]|$)"
@@ -27,6 +29,8 @@ _LABEL = re.compile(
 )
 _STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[^\[]")
 _DTYPES = "|".join(sorted(ITEM_BYTES, key=len, reverse=True))
+_DTYPE = re.compile(rf"\d\s+(?:{_DTYPES})\b")
+"""Far cheaper than a whole row where there is none."""
 _ROW = re.compile(rf"(?<![\w.:-])(\d{{1,16}})\s+(\d{{1,16}})\s+({_DTYPES})(?=\s|$)(.*)")
 _RANK = re.compile(
     r"#?\s*Rank\s+(\d{1,7})\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+(\d+)"
@@ -59,12 +63,12 @@ COLLECTIVES = {
     "sendrecv": "send_recv",
 }
 """The tests' names, without underscores, that are not the project's own."""
-_FAILURE = re.compile(
-    r"Test \w+ failure|Test failure|srun: error|CUDA error|unhandled \w+ error|Segmentation fault"
-    r"|MPI_ABORT|out of memory|oom-kill|mpirun (?:noticed|was unable)|command not found"
-    r"|NCCL failure|No such file or directory|CANCELLED|DUE TO TIME LIMIT",
-    re.IGNORECASE,
+_FAILURES = (
+    *("failure", "srun: error", "cuda error", "nccl error", "unhandled", "segmentation fault"),
+    *("mpi_abort", "out of memory", "oom-kill", "mpirun noticed", "mpirun was unable"),
+    *("command not found", "no such file or directory", "cancelled", "due to time limit"),
 )
+"""Words of lines that tell of a failure, in small letters."""
 _SAID = re.compile(r"(?:nccl-test|\bh\d00|\ba100|\bb200)-(\d{2,5})-\w|\b(\d{1,5}) GPUs\b")
 _VERSION = re.compile(r"(?:NCCL|RCCL) version\s*:?\s*(\d[\w.+-]{0,40})")
 
@@ -97,7 +101,8 @@ class RankLine:
 
 def plain(line: str) -> str:
     """A line without colours and without what a progress bar wrote over."""
-    return _STEERING.sub("", line.rstrip("\r\n")).split("\r")[-1]
+    line = line.rstrip("\r\n").split("\r")[-1]
+    return _STEERING.sub("", line) if "\x1b" in line else line
 
 
 def label_of(line: str) -> str:
@@ -119,7 +124,7 @@ def read_row(line: str, has_root: bool | None) -> RawRow | None:
         line: The line.
         has_root: Whether there is a column `root`, as header or earlier rows say; None if unknown.
     """
-    found = _ROW.search(line)
+    found = _ROW.search(line) if _DTYPE.search(line) else None
     if found is None:
         return None
     rest = found[4].split()
@@ -151,16 +156,16 @@ def _figure(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if math.isfinite(value) and abs(value) < MOST else None
 
 
 def read_rank(line: str) -> RankLine | None:
     """A line of the device list, of NCCL 2's tests or of NCCL 1's."""
-    found = _RANK.search(line)
+    found = _RANK.search(line) if "Rank" in line else None
     if found is not None:
         rank, pid, host, device, bus, gpu = found.groups()
         return RankLine(int(rank), pid, host, int(device), bus, gpu.strip())
-    old = _DEVICE.search(line)
+    old = _DEVICE.search(line) if "Device" in line else None
     if old is not None:
         return RankLine(int(old[1]), "", "", int(old[2]), old[3], old[4].strip())
     return None
@@ -168,7 +173,7 @@ def read_rank(line: str) -> RankLine | None:
 
 def read_options(line: str) -> dict[str, int | str]:
     """What the line `# nThread 1 nGpus 8 minBytes ...` says; empty for any other."""
-    if _OPTION["threads"].search(line) is None or "Bytes" not in line:
+    if "nThread" not in line or "Bytes" not in line:
         return {}
     found: dict[str, int | str] = {}
     for name, pattern in _OPTION.items():
@@ -193,18 +198,20 @@ def has_root_column(line: str) -> bool:
 
 def average_of(line: str) -> float | None:
     """The average bus bandwidth (GB/s) that the foot prints."""
-    found = _AVERAGE.search(line)
+    found = _AVERAGE.search(line) if "Avg" in line else None
     return _figure(found[1]) if found else None
 
 
 def wrong_values(line: str) -> int | None:
     """How many values the foot calls out of bounds; None in any other line."""
-    found = _BOUNDS.search(line)
+    found = _BOUNDS.search(line) if "bounds" in line else None
     return int(found[1]) if found else None
 
 
 def collective_of(line: str) -> str | None:
     """The collective that a program's name in the line stands for."""
+    if "_perf" not in line and "_test" not in line and "-t " not in line:
+        return None
     found = [*_NAME.finditer(line)] or [*_OPTION_NAME.finditer(line)]
     return project_name(found[-1][1]) if found else None
 
@@ -216,16 +223,17 @@ def project_name(text: str) -> str:
 
 def failure_of(line: str) -> str | None:
     """The line, if it says that something failed."""
-    return line.strip()[:160] if _FAILURE.search(line) else None
+    small = line.lower()
+    return line.strip()[:160] if any(words in small for words in _FAILURES) else None
 
 
 def said_ranks(line: str) -> int | None:
     """How many GPUs text around the table speaks of."""
-    found = _SAID.search(line)
+    found = _SAID.search(line) if "GPUs" in line or "-" in line else None
     return int(found[1] or found[2]) if found else None
 
 
 def version_of(line: str) -> str | None:
     """The library's version."""
-    found = _VERSION.search(line)
+    found = _VERSION.search(line) if "version" in line else None
     return found[1] if found else None

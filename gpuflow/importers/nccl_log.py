@@ -18,14 +18,16 @@ from gpuflow.importers import nccl_lines as lines
 from gpuflow.importers.nccl_debug import DebugFacts
 from gpuflow.importers.nccl_lines import RankLine, RawRow
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 32 << 20
 """Of a log; what follows is not read, and that is said."""
 LONGEST_LINE = 4096
 """Characters of a line that are looked at."""
 MOST_ROWS = 5000
 MOST_RUNS = 200
 MOST_LABELS = 64
-MOST_RANKS_LISTED = 100_000
+MOST_RANKS_LISTED = 20_000
+MOST_ROWS_LOOKED_AT = 100_000
+"""Rows of all runs together after which the rest of a log is not read."""
 
 
 @dataclass(slots=True)
@@ -128,6 +130,8 @@ def read_runs(log: Iterable[str], file: str) -> tuple[RawRun, ...]:
     reader = _Reader(file)
     for number, line in enumerate(log, 1):
         reader.read(lines.plain(line), number)
+        if reader.rows > MOST_ROWS_LOOKED_AT:
+            break
     return reader.finished()
 
 
@@ -144,7 +148,8 @@ class _Reader:
         self._name: str | None = None
         self._library: str | None = None
         self._is_amd = False
-        self._last = ""
+        self.rows = 0
+        """Rows of the table seen so far, kept or not."""
 
     def finished(self) -> tuple[RawRun, ...]:
         """All runs; what was said outside of any belongs to every one."""
@@ -197,6 +202,7 @@ class _Reader:
         row = lines.read_row(line, current.has_root if current else None)
         if row is None:
             return False
+        self.rows += 1
         run = self._run(label, number)
         if run.has_foot:
             run = self._begin(label, number)

@@ -27,6 +27,8 @@ from gpuflow.scenario import catalog
 GB = 1e9
 FLOOR_BYTES = 1024
 """Largest message whose time counts as latency."""
+LEAST_TIME = 1e-6
+"""In the log's own unit; a shorter time is damage."""
 OUTLIER = 1.5
 """A time so many times that of a larger message is none of the size's doing."""
 _NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -112,7 +114,7 @@ def understand(raw: RawRun, known: Known | None = None) -> Reading:
     """
     known = known or Known()
     doubts: list[Doubt] = []
-    rows = [row for row in raw.rows if row.size_bytes > 0 and (row.figures[0] or 0) > 0]
+    rows = [row for row in raw.rows if row.size_bytes > 0 and (row.figures[0] or 0) > LEAST_TIME]
     share, per_rank = _shares(rows)
     name = PurePath(raw.file).name.lower()
     collective = known.collective or raw.collective or _collective(rows, share, per_rank)

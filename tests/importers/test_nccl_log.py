@@ -264,6 +264,20 @@ def test_long_lines_and_many_rows_are_bounded(tmp_path: Path) -> None:
     assert "too_many_rows" in codes(understand(found))
 
 
+def test_figures_out_of_this_world_are_left_out() -> None:
+    row = "   1048576   262144   float  sum  -1  {} 1.0 1.5 0  9.0 1.0 {} 0"
+    for time, rate in (("1e-300", "1.5"), ("9.0", "1e300"), ("1e999", "nan")):
+        raw = read_runs([row.format(time, rate)], "odd.log")[0]
+        assert all(row.bus_bytes_per_s < 1e24 for row in understand(raw).rows)
+
+
+def test_a_log_without_end_is_not_read_to_the_end() -> None:
+    row = "      1024    256   float  sum  -1  9.0 0.11 0.17 0  9.0 0.11 0.17 0\n"
+    lines = iter([row] * (nccl_log.MOST_ROWS_LOOKED_AT + 100))
+    read_runs(lines, "endless.log")
+    assert next(lines) == row
+
+
 def test_broken_logs_never_raise() -> None:
     random_ = random.Random(7)
     texts = [path.read_text("utf-8") for path in sorted(DATA.iterdir())]
