@@ -18,7 +18,7 @@ from gpuflow.cli.failures import exit_code_of
 from gpuflow.cli.import_ import import_program
 from gpuflow.cli.kiosk import refuse_readers
 from gpuflow.cli.listing import list_
-from gpuflow.cli.options import look_ahead
+from gpuflow.cli.options import FORMATS, Format, look_ahead
 from gpuflow.cli.output import Output, output_for
 from gpuflow.cli.play import play
 from gpuflow.cli.probe import probe
@@ -47,6 +47,8 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "schema": schema,
     "doctor": doctor,
 }
+FORMATS_OF: dict[str, tuple[Format, ...]] = {"play": ("json",), "schema": ("json",)}
+"""Verbs that have no tables: what is said is text, or one document."""
 COMMANDS: dict[str, type[VerbCommand]] = {"compare": CompareCommand}
 """Verbs that read their arguments in a way of their own."""
 
@@ -62,7 +64,8 @@ def build_program() -> Any:
     )
     app.callback(invoke_without_command=True)(as_command(_program))
     for name, function in VERBS.items():
-        app.command(name, cls=COMMANDS.get(name, VerbCommand))(as_command(function))
+        command = as_command(function, formats=FORMATS_OF.get(name, FORMATS))
+        app.command(name, cls=COMMANDS.get(name, VerbCommand))(command)
     app.add_typer(import_program(), name="import")
     return typer.main.get_command(app)
 

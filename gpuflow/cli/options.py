@@ -7,6 +7,7 @@ gets the options of `COMMON`. Help texts are in the locale files, under `option.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,40 @@ def whole(option: str, least: int = 1, most: int = _LARGEST) -> Callable[[str], 
         return int(plain)
 
     return parse
+
+
+def limited(option: str) -> Callable[[str], int]:
+    """A parser that takes a whole number up to what scenarios take."""
+
+    def parse(text: str) -> int:
+        # With it comes YAML, which a help page does without.
+        from gpuflow.scenario.draft import LIMITS
+
+        return whole(option, 1, LIMITS[option.lstrip("-").replace("-", "_")])(text)
+
+    return parse
+
+
+def named(option: str) -> Callable[[str], str]:
+    """A parser that takes any word but none; an unset variable of a script is no name."""
+
+    def parse(text: str) -> str:
+        if not text.strip():
+            raise bad_option(option, "option_empty")
+        return text
+
+    return parse
+
+
+def language(text: str) -> str:
+    """A parser that takes a language as locales spell it: zh, ZH, zh_CN, zh-CN.UTF-8."""
+    return _language(text) or one_of("--lang", LANGUAGES)(text)
+
+
+def _language(text: str) -> str | None:
+    """The language that is meant; None where it is none of ours."""
+    first = re.split(r"[_.@-]", text.strip().lower(), maxsplit=1)[0]
+    return first if first in LANGUAGES else None
 
 
 def share(option: str) -> Callable[[str], float]:
@@ -144,7 +179,11 @@ def launch_line(text: str) -> Launch:
 
 
 def _number(*names: str) -> object:
-    return typer.Option(*names, parser=whole(names[0]), metavar="N")
+    return typer.Option(*names, parser=limited(names[0]), metavar="N")
+
+
+def _name(option: str, metavar: str = "NAME") -> object:
+    return typer.Option(option, parser=named(option), metavar=metavar)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,9 +193,9 @@ class Changes:
     launch: Annotated[
         Launch | None, typer.Option("--launch", parser=launch_line, metavar="LINE|FILE")
     ] = None
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME|PATH")] = None
-    gpu: Annotated[str | None, typer.Option("--gpu", metavar="NAME")] = None
-    fabric: Annotated[str | None, typer.Option("--fabric", metavar="NAME")] = None
+    model: Annotated[str | None, _name("--model", "NAME|PATH")] = None
+    gpu: Annotated[str | None, _name("--gpu")] = None
+    fabric: Annotated[str | None, _name("--fabric")] = None
     tp: Annotated[int | None, _number("--tp")] = None
     pp: Annotated[int | None, _number("--pp")] = None
     layers: Annotated[
@@ -171,8 +210,8 @@ class Changes:
     chunk: Annotated[int | None, _number("--chunk")] = None
     micro_batches: Annotated[int | None, _number("--micro-batches")] = None
     overlap: Annotated[bool | None, typer.Option("--overlap/--no-overlap")] = None
-    precision: Annotated[str | None, typer.Option("--precision", metavar="NAME")] = None
-    profile: Annotated[str | None, typer.Option("--profile", metavar="NAME")] = None
+    precision: Annotated[str | None, _name("--precision")] = None
+    profile: Annotated[str | None, _name("--profile")] = None
     topo: Annotated[str | None, typer.Option("--topo", metavar="FILE|-")] = None
 
 
@@ -180,7 +219,9 @@ class Changes:
 class Request(Changes):
     """Which scenario, and what is changed in it."""
 
-    scenario: Annotated[str | None, typer.Argument(metavar="[SCENARIO]")] = None
+    scenario: Annotated[
+        str | None, typer.Argument(parser=named("SCENARIO"), metavar="[SCENARIO]")
+    ] = None
     calibration: Annotated[str | None, typer.Option("--calibration", metavar="FILE")] = None
 
 
@@ -202,7 +243,7 @@ class Common:
 
     lang: Annotated[
         str | None,
-        typer.Option("--lang", parser=one_of("--lang", LANGUAGES), metavar="{zh,en}"),
+        typer.Option("--lang", parser=language, metavar="{zh,en}"),
     ] = None
     format: Annotated[
         str | None,
@@ -255,10 +296,10 @@ def look_ahead(arguments: Sequence[str]) -> Early:
         elif argument != "--no-color":
             verb = argument if is_open and not argument.startswith("-") else verb
             is_open = False
-    lang, wanted = found.get("--lang"), found.get("--format")
+    wanted = found.get("--format")
     return Early(
         verb,
-        lang if lang in LANGUAGES else None,
+        _language(found.get("--lang", "")),
         next((name for name in FORMATS if name == wanted), "table"),
         "--no-color" in arguments,
     )

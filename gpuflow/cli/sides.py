@@ -53,6 +53,8 @@ def side_of(place: str, text: str, shared: Changes) -> Side:
         if name is None:
             if scenario is not None:
                 raise bad_option(place, "side_two_scenarios", first=scenario, second=value)
+            if not value.strip():
+                raise bad_option(place, "side_empty")
             scenario = value
             continue
         option = _options().get(name)

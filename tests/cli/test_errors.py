@@ -87,7 +87,7 @@ def test_the_same_is_a_problem_with_a_code_in_json(
 
 def test_chinese_users_read_chinese_problems(gpuflow: Any) -> None:
     result = gpuflow("table", "--tp", "two", "--lang", "zh")
-    assert result.err == "--tp: `two` 不是 1 到 1000000000 之间的整数\n"
+    assert result.err == "--tp: `two` 不是 1 到 16384 之间的整数\n"
 
 
 def test_a_near_verb_option_and_choice_are_suggested(gpuflow: Any) -> None:

@@ -36,3 +36,54 @@ def test_text_of_one_step_is_that_step_alone(options: tuple[str, ...], gpuflow: 
 
 def test_a_moment_tells_the_step_it_is_in(gpuflow: Any) -> None:
     assert gpuflow("play", "--plain", "--at", "1.5ms").out.startswith("Step 2/8")
+
+
+@pytest.mark.parametrize(
+    ("option", "most"),
+    [("--tp", 16_384), ("--batch", 10**6), ("--prompt", 10**8), ("--context", 10**8)],
+)
+@pytest.mark.parametrize("text", ["0", "1000000000"])
+def test_a_number_has_one_range(option: str, most: int, text: str, gpuflow: Any) -> None:
+    result = gpuflow("estimate", option, text)
+    assert result.code == 2
+    assert result.err == f"{option}: `{text}` is not a whole number from 1 to {most}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--model", ""), ("--gpu", " "), ("--profile", ""), ("play", ""), ("compare", "''", "a")],
+)
+def test_an_empty_name_is_no_name(arguments: tuple[str, ...], gpuflow: Any) -> None:
+    result = gpuflow(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert "empty" in result.err
+
+
+@pytest.mark.parametrize("name", ["zh_CN", "ZH", "zh-CN", "zh_CN.UTF-8"])
+def test_a_language_is_named_as_locales_name_it(name: str, gpuflow: Any) -> None:
+    assert gpuflow("list", "--lang", name).out == gpuflow("list", "--lang", "zh").out
+    assert gpuflow("list", f"--lang={name}").code == 0
+
+
+@pytest.mark.parametrize("name", ["fr", "", "zhx", "_zh"])
+def test_another_language_is_refused(name: str, gpuflow: Any) -> None:
+    assert gpuflow("list", "--lang", name).code == 2
+
+
+def test_a_screen_too_large_is_told_how_large_it_may_be(gpuflow: Any) -> None:
+    result = gpuflow("play", "--print", "--size", "99999x99999")
+    assert result.code == 2
+    assert "from 1 to 2000" in result.err
+
+
+@pytest.mark.parametrize("verb", [("play", "--print"), ("export",)])
+@pytest.mark.parametrize("at", ["1.5", "0", "1.5MS", "9", "2 S"])
+def test_a_time_without_its_unit_is_told_so(at: str, verb: tuple[str, ...], gpuflow: Any) -> None:
+    result = gpuflow(*verb, "--at", at)
+    assert result.code == 2
+    assert "hint: a time has a unit" in result.err
+    assert "1.5ms" in result.err
+
+
+def test_a_word_is_no_time(gpuflow: Any) -> None:
+    assert "hint" not in gpuflow("play", "--print", "--at", "banana").err
