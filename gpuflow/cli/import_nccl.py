@@ -55,6 +55,8 @@ def import_nccl(
     known = Known(gpu=gpu, ranks=ranks, nodes=nodes)
     runs = [run for log in logs for run in _runs(log, known, fabric)]
     status = _status(runs, expect)
+    if write is not None:
+        _write(runs, write, output)
     language = output.language
     if output.format in {"json", "csv"}:
         records = [exporter.run_record(run, language) for run in runs]
@@ -68,8 +70,6 @@ def import_nccl(
     else:
         output.tables(*_view(runs, output, is_plotted=plot, is_ascii=ascii_))
     _tell(runs, expect, output)
-    if write is not None:
-        _write(runs, write, output)
     return status
 
 

@@ -260,6 +260,9 @@ def _debug_text(reading: Reading, language: Language) -> str:
     parts += ["Tree"] if debug.has_trees else []
     if debug.nvls_channels:
         parts.append(f"NVLS {debug.nvls_channels}")
+    if debug.nvls_heads:
+        parts.append(t("import_nccl.heads", language, count=debug.nvls_heads))
+    parts += ["GDRDMA"] if debug.has_gpu_direct else []
     parts += ["SHARP"] if debug.has_sharp else []
     parts += [f"{name}={value}" for name, value in [*debug.settings.items()][:4]]
     return ", ".join(parts)

@@ -12,6 +12,7 @@ _RANKS = re.compile(r"\bn[rR]anks (\d{1,7})")
 _NODES = re.compile(r"\bnNodes (\d{1,6})")
 _RINGS = re.compile(r"Channel (\d{2,4})/(\d{1,4}) : +\d+(?: |$)")
 _CHANNELS = re.compile(r"(\d{1,4}) coll channels")
+_HEAD = re.compile(r"NVLS Head +(\d{1,4}):((?: +\d{1,7}){1,4096})")
 _NVLS = re.compile(r"(\d{1,4}) nvls channels")
 _VIA = re.compile(r"via ([A-Za-z0-9]{1,20}(?:/[A-Za-z]{1,20})?)")
 _NETWORK = re.compile(r"Using network (\S{1,40})|NET/(IB|OFI|Socket|FastSocket|GPUDirectTCPX\w*)")
@@ -28,6 +29,10 @@ class DebugFacts:
     channels: int | None = None
     rings: int | None = None
     nvls_channels: int | None = None
+    nvls_heads: int | None = None
+    """Ranks of a node that lead its switch-side adding, each joined to its like elsewhere."""
+    has_gpu_direct: bool = False
+    """Whether the network writes into GPU memory (GDRDMA)."""
     has_trees: bool = False
     has_sharp: bool = False
     transports: list[str] = field(default_factory=list)
@@ -57,6 +62,10 @@ class DebugFacts:
                 self.channels = int(found[1])
             if (found := _NVLS.search(line)) is not None:
                 self.nvls_channels = int(found[1])
+        if "NVLS Head" in line and (found := _HEAD.search(line)) is not None:
+            self.nvls_heads = max(self.nvls_heads or 0, int(found[1]) + 1)
+            self.nodes = self.nodes or len(found[2].split())
+        self.has_gpu_direct |= "/GDRDMA" in line
         self.has_trees |= " Trees [" in line or "all trees" in line
         self.has_sharp |= "SHARP" in line and "not" not in line
         if "via " in line and (found := _VIA.search(line)) is not None:
@@ -79,6 +88,8 @@ class DebugFacts:
             "channels": self.channels,
             "rings": self.rings,
             "nvls_channels": self.nvls_channels,
+            "nvls_heads": self.nvls_heads,
+            "gpu_direct": self.has_gpu_direct,
             "trees": self.has_trees,
             "sharp": self.has_sharp,
             "transports": self.transports,

@@ -142,6 +142,7 @@ def understand(raw: RawRun, known: Known | None = None) -> Reading:
     nodes = known.nodes or _nodes(raw, ranks, gpu, name, doubts)
     found = _measured(raw, rows, collective, ranks, doubts)
     doubts += _doubts(raw, found)
+    doubts += [Doubt("debug_only")] if _is_debug_only(raw) else []
     return Reading(
         raw=raw,
         collective=collective,
@@ -152,7 +153,7 @@ def understand(raw: RawRun, known: Known | None = None) -> Reading:
         dtypes=tuple(dict.fromkeys(row.dtype for row in raw.rows)),
         rows=found,
         doubts=tuple(doubts),
-        refused=None if found else _refusal(raw),
+        refused=None if found or _is_debug_only(raw) else _refusal(raw),
     )
 
 
@@ -348,6 +349,11 @@ def _doubts(raw: RawRun, rows: Sequence[Measured]) -> list[Doubt]:
     from gpuflow.importers.nccl_doubts import doubts_of
 
     return doubts_of(raw, rows)
+
+
+def _is_debug_only(raw: RawRun) -> bool:
+    """Whether the log is one of NCCL's own lines, of a program that is no test."""
+    return raw.is_empty and raw.debug.ranks is not None and not raw.failures
 
 
 def _refusal(raw: RawRun) -> Doubt:

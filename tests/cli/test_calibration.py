@@ -125,6 +125,8 @@ def test_an_entry_that_cannot_be_used_is_named(
 
 def test_nothing_is_written_where_nothing_was_fitted(tmp_path: Path, gpuflow: Gpuflow) -> None:
     path = tmp_path / "none.yaml"
-    result = gpuflow("import", "nccl", str(DATA / "nccl1-msec.log"), "--write", str(path))
+    log = str(DATA / "nccl1-msec.log")
+    result = gpuflow("import", "nccl", log, "--write", str(path), "--format", "json")
     assert result.code == 2
+    assert result.json["problems"][0]["code"] == "nccl_nothing_fitted"
     assert not path.exists()

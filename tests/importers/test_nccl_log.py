@@ -214,6 +214,18 @@ def test_the_lines_of_nccl_itself_are_used() -> None:
     assert debug.warnings == ["something odd"]
 
 
+def test_lines_of_nccl_alone_tell_of_the_machine(inputs: Path) -> None:
+    file = inputs / "traces" / "nccl-debug-h100-48rank-6node-ib-sharp.log"
+    found = understand(read_log(str(file))[0])
+    debug = found.raw.debug
+    assert (found.ranks, found.nodes, found.refused) == (48, 6, None)
+    assert (debug.rings, debug.nvls_heads, debug.has_trees) == (16, 8, True)
+    assert debug.has_sharp
+    assert debug.has_gpu_direct
+    assert debug.transports == ["NET/IBext", "P2P/IPC"]
+    assert "debug_only" in codes(found)
+
+
 def test_an_outlier_stays_out_of_the_fit() -> None:
     found, smooth = fit_log(read("outliers.log")[0]), fit_log(read("plain.log")[0])
     assert isinstance(found, LogFit)
