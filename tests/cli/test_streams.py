@@ -151,3 +151,15 @@ def test_play_survives_closed_streams(closed: tuple[int, ...], out: bool, err: b
     assert process.returncode == 0
     assert eight_steps(said) is out
     assert len(talked.splitlines()) == (1 if err else 0)
+
+
+def test_the_c_locale_keeps_lines_and_an_encoding_without_them_does_not() -> None:
+    for encoding, has_lines in (("", True), ("ascii", False)):
+        said = subprocess.run(
+            [sys.executable, "-m", "gpuflow", "play", "--print"],
+            env={"PATH": os.environ["PATH"], "LANG": "C", "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=True,
+        ).stdout.decode()
+        assert ("─" in said) is has_lines
+        assert said.isascii() is not has_lines
