@@ -28,6 +28,7 @@ from gpuflow.engine.parts import part_of_step, still_moment
 from gpuflow.engine.requirements import RequirementTable, requirement_table
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
+from gpuflow.tui.commands import COMMANDS
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.filters import AsciiSigns, NoColour
 from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
@@ -44,41 +45,6 @@ INTERRUPTED = 130
 
 HUNG_UP = 129
 """128 + SIGHUP: the signal and the end of input come together, in either order."""
-
-COMMANDS: tuple[tuple[str, str], ...] = (
-    ("next_step", "play.step(1)"),
-    ("previous_step", "play.step(-1)"),
-    ("play", "play.play"),
-    ("faster", "play.speed(1)"),
-    ("slower", "play.speed(-1)"),
-    *((f"jump.{n}", f"play.jump({n})") for n in range(1, 9)),
-    ("next_event", "play.event(1)"),
-    ("previous_event", "play.event(-1)"),
-    ("next_text", "play.next_text"),
-    ("restart", "play.restart"),
-    ("table", "play.table"),
-    ("primitives", "page('primitives')"),
-    ("basics", "page('basics')"),
-    ("explore", "explore"),
-    ("explore.next_collective", "explore.collective(1)"),
-    ("explore.previous_collective", "explore.collective(-1)"),
-    ("explore.next_algorithm", "explore.algorithm(1)"),
-    ("explore.previous_algorithm", "explore.algorithm(-1)"),
-    ("explore.more", "explore.ranks(1)"),
-    ("explore.fewer", "explore.ranks(-1)"),
-    ("explore.nodes", "explore.nodes"),
-    ("explore.next_round", "explore.round(1)"),
-    ("explore.previous_round", "explore.round(-1)"),
-    ("explore.first", "explore.edge(0)"),
-    ("explore.last", "explore.edge(1)"),
-    ("explore.play", "explore.play"),
-    ("explore.restart", "explore.restart"),
-    ("theme", "next_theme"),
-    ("language", "next_language"),
-    ("help", "page('help')"),
-    ("quit", "leave"),
-)
-"""(name, action) of every command: `ui.command.<name>` are its words in the palette."""
 
 
 class PlayerApp(App[None]):

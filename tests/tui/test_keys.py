@@ -14,7 +14,8 @@ from gpuflow.draw.frame import Frame
 from gpuflow.draw.keys import KEYS
 from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.scenario.spec import Language
-from gpuflow.tui.app import COMMANDS, INTERRUPTED, PlayerApp
+from gpuflow.tui.app import INTERRUPTED, PlayerApp
+from gpuflow.tui.commands import COMMANDS
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import BasicsPage, HelpPage, PrimitivesPage
 from gpuflow.tui.screens.play import PlayScreen
