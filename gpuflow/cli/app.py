@@ -25,6 +25,7 @@ from gpuflow.cli.probe import probe
 from gpuflow.cli.schema import schema
 from gpuflow.cli.show import show
 from gpuflow.cli.streams import CHINESE, WriteError, can_show, closing, prepare_streams
+from gpuflow.cli.sweep import sweep
 from gpuflow.cli.table import table
 from gpuflow.cli.take_home import export, record
 from gpuflow.cli.validate import validate
@@ -38,6 +39,7 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "estimate": estimate,
     "card": card,
     "compare": compare,
+    "sweep": sweep,
     "collective": collective,
     "accuracy": accuracy,
     "probe": probe,

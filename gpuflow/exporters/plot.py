@@ -1,8 +1,9 @@
 """Curves over message size as lines of text: fine ones in braille dots, or an ASCII twin.
 
-A picture of `width` x `height` cells, axes included. Sizes are on a logarithmic axis; values are on
-a logarithmic or a linear one that begins at 0. Every curve carries letters on its way; the curve in
-question is a thick line, measured points are single signs. Nothing depends on colour.
+A picture of `width` x `height` cells, axes included. Sizes, or what else is drawn along, are on a
+logarithmic axis; values are on a logarithmic or a linear one that begins at 0. Every curve carries
+letters on its way; the curve in question is a thick line, measured points are single signs, a cloud
+is dots behind it all. Nothing depends on colour.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _TAGS = 3
 NARROWEST = 36
 """Cells below which there is no room for a picture beside its axis."""
 SIGNS = {True: ("━", "●"), False: ("#", "*")}
+_DOT = "."
+"""A point of a cloud in ASCII."""
 """The thick line and the measured points, in dots and in ASCII."""
 _FRAMES = {True: ("│", "┤", "└", "─", "┴"), False: ("|", "+", "+", "-", "+")}
 
@@ -59,6 +62,10 @@ class Plot:
     """Whether values are on a logarithmic axis."""
     label: Callable[[float], str]
     """Writes a value on the axis, with its unit."""
+    along: Callable[[float], str] | None = None
+    """Writes a place of the other axis; None: a size in bytes."""
+    cloud: FloatArray | None = None
+    """Many points of no name, shape (N, 2): size and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ def plot_text(plot: Plot, width: int, height: int, paint: Paint, *, is_fine: boo
             pad(labels.get(row, ""), margin, "right") + " " + (tick if row in labels else upright)
         )
         lines.append(paint(axis, "dim") + _painted(cells[row], paint, is_fine=is_fine))
-    under, names = _size_axis(area, level, mark)
+    under, names = _size_axis(area, level, mark, plot.along)
     lines.append(paint(" " * (margin + 1) + corner + under, "dim"))
     lines.append(paint(" " * (margin + 2) + names, "dim"))
     return "\n".join(line.rstrip() for line in lines)
@@ -164,6 +171,16 @@ class _Area:
         )
         return np.rint((1 - across) * (height - 1)).astype(np.int64)
 
+    def cells(self, points: FloatArray, *, is_fine: bool = False) -> IntArray:
+        """Rows and columns that points fall into, each once; of dots if fine; shape (N, 2)."""
+        columns, height = (
+            (2 * self.columns, 4 * self.height) if is_fine else (self.columns, self.height)
+        )
+        across = np.rint(self.sides.at(points[:, 0]) * (columns - 1))
+        down = np.rint((1 - self.scale.at(points[:, 1])) * (height - 1))
+        inside = (across >= 0) & (across < columns) & (down >= 0) & (down < height)
+        return np.unique(np.stack([down[inside], across[inside]], axis=1).astype(np.int64), axis=0)
+
     def row(self, value: float) -> int:
         """Row of a single value."""
         place = 1 - float(self.scale.at(np.asarray(value)))
@@ -180,8 +197,12 @@ def _cells(plot: Plot, area: _Area, *, is_fine: bool) -> list[list[str]]:
     cells = [[" "] * area.columns for _ in range(area.height)]
     line, point = SIGNS[is_fine]
     rows = [area.rows(curve.values) for curve in plot.curves]
+    if plot.cloud is not None and not is_fine:
+        for row, column in area.cells(plot.cloud):
+            cells[row][column] = _DOT
     if is_fine:
-        _dots(cells, [area.rows(curve.values, is_fine=True) for curve in plot.curves])
+        cloud = None if plot.cloud is None else area.cells(plot.cloud, is_fine=True)
+        _dots(cells, [area.rows(curve.values, is_fine=True) for curve in plot.curves], cloud)
     else:
         # the first ones stand above the last
         for curve, at in reversed([*zip(plot.curves, rows, strict=True)]):
@@ -209,10 +230,14 @@ def _strokes(rows: IntArray) -> list[tuple[int, int]]:
     return [*zip(top.tolist(), bottom.tolist(), strict=True)]
 
 
-def _dots(cells: list[list[str]], curves: Sequence[IntArray]) -> None:
-    """Draw curves as braille dots, without gaps where they are steep."""
+def _dots(
+    cells: list[list[str]], curves: Sequence[IntArray], cloud: IntArray | None = None
+) -> None:
+    """Draw curves as braille dots, without gaps where they are steep, and a cloud of dots."""
     height, columns = len(cells), len(cells[0])
     is_set = np.zeros((4 * height, 2 * columns), dtype=bool)
+    if cloud is not None and len(cloud):
+        is_set[cloud[:, 0], cloud[:, 1]] = True
     upright = np.arange(4 * height)[:, np.newaxis]
     for rows in curves:
         top, bottom = np.array(_strokes(rows)).T
@@ -273,20 +298,29 @@ def _painted(row: Sequence[str], paint: Paint, *, is_fine: bool) -> str:
     return text
 
 
-def _size_axis(area: _Area, level: str, mark: str) -> tuple[str, str]:
-    """The line below the picture, and sizes under it at powers of two."""
+def _size_axis(
+    area: _Area, level: str, mark: str, along: Callable[[float], str] | None
+) -> tuple[str, str]:
+    """The line below the picture, and what stands under it: powers of two, or round numbers."""
     sides, columns = area.sides, area.columns
-    low, high = int(np.ceil(np.log2(sides.low))), int(np.floor(np.log2(sides.high)))
-    widest = max(cell_width(format_bytes(2.0**power)) for power in range(low, high + 1) or [low])
-    octaves = max(float(np.log2(sides.high / sides.low)), 1e-9)
-    step = max(1, int(np.ceil((widest + 2) * octaves / columns)))
+    places = _powers(area) if along is None else _ticks(sides)
     line, names = [level] * columns, ""
-    for power in range(low, high + 1, step):
-        column = area.column(2.0**power)
-        text = format_bytes(2.0**power)
+    for place in places:
+        column = area.column(place)
+        text = format_bytes(place) if along is None else along(place)
         start = min(max(column - cell_width(text) // 2, 0), columns - cell_width(text))
         if start < cell_width(names) + (1 if names else 0):
             continue
         names += " " * (start - cell_width(names)) + text
         line[column] = mark
     return "".join(line), names
+
+
+def _powers(area: _Area) -> list[float]:
+    """Powers of two, as many as have room."""
+    sides = area.sides
+    low, high = int(np.ceil(np.log2(sides.low))), int(np.floor(np.log2(sides.high)))
+    widest = max(cell_width(format_bytes(2.0**power)) for power in range(low, high + 1) or [low])
+    octaves = max(float(np.log2(sides.high / sides.low)), 1e-9)
+    step = max(1, int(np.ceil((widest + 2) * octaves / area.columns)))
+    return [2.0**power for power in range(low, high + 1, step)]

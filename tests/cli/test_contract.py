@@ -16,6 +16,7 @@ VERBS = (
     "estimate",
     "card",
     "compare",
+    "sweep",
     "collective",
     "accuracy",
     "probe",
