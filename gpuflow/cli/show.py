@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuflow.cli.options import one_of
+from gpuflow.cli.options import bad_option, one_of
 from gpuflow.cli.output import Output
 
 KINDS = ("model", "gpu", "fabric", "profile", "scenario")
@@ -16,10 +16,20 @@ KindArgument = Annotated[
     str, typer.Argument(parser=one_of("KIND", KINDS), metavar=f"{{{'|'.join(KINDS)}}}")
 ]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
+SourceOption = Annotated[bool, typer.Option("--source")]
 
 
-def show(output: Output, kind: KindArgument, name: NameArgument) -> None:
-    """Print one entry."""
+def show(
+    output: Output, kind: KindArgument, name: NameArgument, source: SourceOption = False
+) -> None:
+    """Print one entry, or the whole file of a shipped scenario."""
+    if source:
+        if kind != "scenario":
+            raise bad_option("--source", "source_scenario_only", found=kind)
+        from gpuflow.scenario.load import scenario_path
+
+        output.write(scenario_path(name).read_text("utf-8").rstrip("\n"))
+        return
     from gpuflow.exporters.catalogue import record_table
 
     record = _record(kind, name, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +88,19 @@ def test_a_time_without_its_unit_is_told_so(at: str, verb: tuple[str, ...], gpuf
 
 def test_a_word_is_no_time(gpuflow: Any) -> None:
     assert "hint" not in gpuflow("play", "--print", "--at", "banana").err
+
+
+def test_the_hint_of_an_empty_scenario_writes_a_whole_one(tmp_path: Path, gpuflow: Any) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("", "utf-8")
+    err = gpuflow("validate", str(mine)).err
+    command = err.split("`gpuflow ")[1].split(" > ")[0].split()
+    mine.write_text(gpuflow(*command).out, "utf-8")
+    assert gpuflow("validate", str(mine)).code == 0
+    assert gpuflow("play", str(mine), "--plain").out == gpuflow("play", "--plain").out
+
+
+def test_only_a_scenario_has_a_file_of_its_own(gpuflow: Any) -> None:
+    result = gpuflow("show", "gpu", "h100", "--source")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("--source: only a scenario")
