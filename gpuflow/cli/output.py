@@ -12,7 +12,7 @@ from typing import TextIO
 
 from gpuflow import words
 from gpuflow.cli.options import Early, Format
-from gpuflow.cli.streams import CHINESE, Streams, can_show, write_text
+from gpuflow.cli.streams import CHINESE, Streams, can_show, write_data
 from gpuflow.exporters.grid import grid_text, painter
 from gpuflow.exporters.tables import Table, csv_text, markdown
 from gpuflow.scenario.spec import Language
@@ -39,7 +39,7 @@ class Output:
 
     def write(self, text: str) -> None:
         """One piece of data, a line end added."""
-        write_text(self.streams.stdout, text + "\n")
+        self._put(text + "\n")
 
     def say(self, key: str, **values: object) -> None:
         """One line of talk; that nobody can hear it is no reason to stop."""
@@ -75,7 +75,11 @@ class Output:
 
     def records(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Rows for programs, as CSV under the names that JSON has."""
-        write_text(self.streams.stdout, csv_text(rows))
+        self._put(csv_text(rows))
+
+    def _put(self, text: str) -> None:
+        # A play is for watching: where nobody can, nothing is lost.
+        write_data(self.streams, text, may_be_lost=self.verb == "play")
 
 
 def output_for(streams: Streams, early: Early, verb: str) -> Output:

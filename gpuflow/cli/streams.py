@@ -7,6 +7,7 @@ never shows an escape: a character it lacks becomes its nearest ASCII likeness.
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -96,6 +97,22 @@ def write_text(stream: TextIO, text: str) -> None:
         stream.write(text)
     except OSError as reason:
         raise WriteError(reason) from None
+
+
+def write_data(streams: Streams, text: str, *, may_be_lost: bool = False) -> None:
+    """Write on stdout.
+
+    Args:
+        streams: Where stdout is.
+        text: The data.
+        may_be_lost: Whether a stdout that was closed from the start is no trouble.
+
+    Raises:
+        WriteError: As `write_text` does, or stdout is closed.
+    """
+    if "stdout" in streams.missing and not may_be_lost:
+        raise WriteError(OSError(errno.EBADF, os.strerror(errno.EBADF)))
+    write_text(streams.stdout, text)
 
 
 @contextmanager

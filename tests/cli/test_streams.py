@@ -163,3 +163,23 @@ def test_the_c_locale_keeps_lines_and_an_encoding_without_them_does_not() -> Non
         ).stdout.decode()
         assert ("─" in said) is has_lines
         assert said.isascii() is not has_lines
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("table",), ("list", "--format", "csv"), ("schema",), ("--version",), ("table", "--help")],
+    ids=" ".join,
+)
+def test_data_for_a_closed_stdout_is_lost_and_that_is_said(arguments: tuple[str, ...]) -> None:
+    process = start(*arguments, before=close(1), stderr=subprocess.PIPE)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert err.startswith(b"gpuflow: stdout: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_file_is_written_without_stdout(tmp_path: Path) -> None:
+    picture = tmp_path / "step.txt"
+    process = start("export", "--step", "1", "--file", str(picture), before=close(1))
+    assert process.wait() == 0
+    assert picture.read_text("utf-8")
