@@ -9,7 +9,7 @@ import pytest
 
 from gpuflow.cells import cell_width
 from gpuflow.engine.simulate import simulate
-from gpuflow.exporters.plain import steps_text
+from gpuflow.exporters.plain import scenario_line, steps_text
 from gpuflow.scenario.spec import Language, Scenario
 
 BOXES = re.compile("[\u2500-\u257f\u2580-\u259f\x1b]")
@@ -63,3 +63,16 @@ def test_lines_fold_at_the_width_of_a_terminal(
     assert max(map(cell_width, folded.splitlines())) <= 60
     whole = steps_text(timeline, language, None)
     assert re.sub(r"\s", "", folded) == re.sub(r"\s", "", whole)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "output 128, context 4,096;"), ("zh", "输出 128，上下文 4,096；")]
+)
+def test_a_heading_names_a_context_that_was_given(
+    language: Language, said: str, load: Callable[..., Scenario]
+) -> None:
+    assert said in scenario_line(load(context=4096), language)
+    assert "4,096" in steps_text(simulate(load(context=4096)), language, None).split("\n\n")[0]
+    usual = scenario_line(load(), language)
+    assert "context" not in usual
+    assert "上下文" not in usual
