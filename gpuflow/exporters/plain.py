@@ -9,7 +9,7 @@ from gpuflow.cells import sanitise
 from gpuflow.draw.scene import step_texts
 from gpuflow.draw.wrap import wrap
 from gpuflow.engine.timeline import StepTime, Timeline
-from gpuflow.scenario.spec import Language, Scenario
+from gpuflow.scenario.spec import Language, Scenario, WorkloadSpec
 from gpuflow.units import Quantity
 from gpuflow.words import t
 
@@ -77,9 +77,18 @@ def scenario_line(scenario: Scenario, language: Language) -> str:
         split=split_text(scenario),
         batch=Quantity(workload.batch, "count"),
         prompt=Quantity(workload.prompt_tokens, "count"),
-        output=Quantity(workload.output_tokens, "count"),
+        output=_output(workload, language),
         profile=scenario.profile.title.in_language(language),
     )
+
+
+def _output(workload: WorkloadSpec, language: Language) -> Quantity | str:
+    """Tokens of the answer, and of the context where it is given and does not grow."""
+    output = Quantity(workload.output_tokens, "count")
+    if workload.context_tokens is None:
+        return output
+    context = Quantity(workload.context_tokens, "count")
+    return t("plain.output_context", language, output=output, context=context)
 
 
 def split_text(scenario: Scenario) -> str:
