@@ -12,6 +12,7 @@ from gpuflow.cli.calibrated import calibrated
 from gpuflow.cli.options import Sizes, bad_option, one_of, sizes, whole
 from gpuflow.cli.output import Output
 from gpuflow.cli.streams import can_show
+from gpuflow.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
     from gpuflow.cluster.selection import Case, Selection
@@ -141,9 +142,14 @@ def _cluster(gpu: str, n_ranks: int, nodes: int | None, fabric: str | None) -> C
     cluster = machines(gpu, n_ranks, nodes)
     if fabric is None:
         return cluster
-    found = catalog.fabric(fabric)
+    try:
+        found = catalog.fabric(fabric)
+    except ScenarioError as error:
+        raise InputError([replace(one, key="--fabric") for one in error.problems]) from None
     if found.tier == "scale_up":
         return replace(cluster, scale_up=found)
+    if n_ranks <= cluster.gpus_per_node:
+        raise bad_option("--fabric", "fabric_between_nodes", fabric=found.title, ranks=n_ranks)
     return replace(cluster, scale_out=found)
 
 

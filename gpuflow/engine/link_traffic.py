@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -141,4 +142,14 @@ def link_traffic(timeline: Timeline) -> tuple[LinkBytes, ...]:
                     size_bytes=float(carried[link]),
                 )
             )
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: (phases.index(row.phase), _natural(row))))
+
+
+def _natural(link: LinkBytes) -> tuple[tuple[str, int], ...]:
+    """Ends by kind and number, so that gpu10 stands behind gpu2."""
+    ends = (link.source, link.destination)
+    return tuple(part for end in ends for part in _parts(end))
+
+
+def _parts(end: str) -> list[tuple[str, int]]:
+    return [(word, int(number or -1)) for word, number in re.findall(r"(\D+)(\d*)", end)]

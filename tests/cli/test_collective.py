@@ -62,7 +62,8 @@ def test_kernel_and_launch_mode_imply_each_other(
             "--kernel",
         ),
         (("all_reduce", "--kernel", "ncl"), "option_choice", "--kernel"),
-        (("all_reduce", "--fabric", "ib-nrd"), "unknown_fabric", None),
+        (("all_reduce", "--fabric", "ib-nrd"), "unknown_fabric", "--fabric"),
+        (("all_reduce", "--fabric", "ib-ndr"), "fabric_between_nodes", "--fabric"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -35,3 +35,17 @@ def test_a_hop_between_nodes_crosses_nics(load) -> None:
     carried = _carried(load, "prefill", model="llama-3-70b", tp=8, pp=2)
     assert carried["gpu0", "nic0"] >= 512 * 8192 * 2
     assert any(b.startswith("leaf") for _, b in carried)
+
+
+@pytest.mark.parametrize("gpu", ["h100-sxm", "mi300x", "l40s"])
+def test_links_stand_in_the_order_of_their_numbers(load, gpu: str) -> None:
+    rows = link_traffic(simulate(load(gpu=gpu, tp=4, pp=4)))
+    assert [row.phase for row in rows] == sorted((row.phase for row in rows), reverse=True)
+    prefill = [row for row in rows if row.phase == "prefill"]
+    sources = [int(row.source[3:]) for row in prefill if row.source.startswith("gpu")]
+    assert sources == sorted(sources)
+    assert sources[-1] == 15
+    for source in {row.source for row in prefill}:
+        ends = [row.destination for row in prefill if row.source == source]
+        numbers = [int(end[3:]) for end in ends if end.startswith("gpu")]
+        assert numbers == sorted(numbers)
