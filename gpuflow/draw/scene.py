@@ -39,6 +39,11 @@ def step_texts(timeline: Timeline, index: int, language: Language) -> StepTexts:
     def fill(text: Text) -> str:
         return tell(text.in_language(language), values)
 
+    if idle:
+        # What the step would do is not true here; the reason is all there is to say.
+        return StepTexts(
+            title=fill(spec.title), summary=fill(summary), detail="", network="", latency=""
+        )
     return StepTexts(
         title=fill(spec.title),
         summary=fill(summary),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuflow.cluster.cost import CostModel, decode_shape
-from gpuflow.cluster.parameters import cached_bytes, kv_bytes_per_token, stage_layers
+from gpuflow.cluster.parameters import kv_bytes_per_token, stage_layers
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.collective_time import TOKEN_ID_BYTES, message_size
+from gpuflow.engine.conditions import conditions
 from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.timeline import Span, StepTime, Timeline
 from gpuflow.scenario.spec import Scenario
@@ -17,6 +18,9 @@ from gpuflow.units import Quantity
 REFERENCE_BYTES_PER_S = 200e9 / 8
 """The seed's bandwidth class for tensor parallelism, to weigh a step's traffic against."""
 NONE = Quantity("–", "text")
+"""What a figure is that does not apply, and a condition that does not hold."""
+HOLDS = Quantity("", "text")
+"""What a condition is that holds: nothing to read."""
 
 
 def facts(timeline: Timeline, step_index: int) -> dict[str, Quantity]:
@@ -28,7 +32,17 @@ def facts(timeline: Timeline, step_index: int) -> dict[str, Quantity]:
         **_traffic_facts(timeline, step),
         **_memory_facts(timeline),
         **_result_facts(timeline, step),
+        **_marks(timeline, step),
     }
+
+
+def _marks(timeline: Timeline, step: StepTime) -> dict[str, Quantity]:
+    spans = timeline.spans[step.first_span : step.last_span]
+    marks = {"end": HOLDS}
+    for name, holds in conditions(timeline, step, heaviest(spans)).items():
+        marks[f"if_{name}"] = HOLDS if holds else NONE
+        marks[f"unless_{name}"] = NONE if holds else HOLDS
+    return marks
 
 
 def _count(value: float) -> Quantity:
@@ -126,16 +140,14 @@ def _memory_facts(timeline: Timeline) -> dict[str, Quantity]:
     scenario = timeline.scenario
     cost, fill = CostModel(scenario), CacheFill(timeline)
     weights = max(cost.stage_weight_bytes(s) for s in range(scenario.parallel.pp))
-    kv = max(fill.bytes_at(s, timeline.ttft_s) for s in range(scenario.parallel.pp))
+    held = [fill.bytes_at(s, timeline.ttft_s) for s in range(scenario.parallel.pp)]
+    gpus_per_stage = scenario.parallel.tp * scenario.parallel.dp
     whole = kv_bytes_per_token(scenario.model)
-    one_prompt = cached_bytes(scenario.model, scenario.workload.prompt_tokens)
     free = min(fill.capacity_bytes(s) for s in range(scenario.parallel.pp))
     return {
         "kv_per_token": Quantity(whole, "bytes"),
-        "kv_after_prefill": Quantity(
-            one_prompt * scenario.workload.batch * scenario.parallel.dp, "bytes"
-        ),
-        "kv_per_gpu": Quantity(kv, "bytes"),
+        "kv_after_prefill": Quantity(sum(held) * gpus_per_stage, "bytes"),
+        "kv_per_gpu": Quantity(max(held), "bytes"),
         "weights_per_gpu": Quantity(weights, "bytes"),
         "free_per_gpu": Quantity(free, "bytes"),
     }

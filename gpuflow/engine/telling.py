@@ -1,20 +1,25 @@
 """A scenario's text with its figures in place.
 
 A split may leave a figure without meaning: with tensor parallelism of one there is no all_reduce
-to give a size of. The sentence that needs it is then left out, the others stay.
+to give a size of. The sentence that needs it is then left out, the others stay. Words that are
+true under some splits only stand behind a condition, `{if_tp}` or `{unless_tp}`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from string import Formatter
 
 from gpuflow.engine.facts import NONE
+from gpuflow.scenario.placeholders import MARKS
 from gpuflow.units import Quantity, format_quantity
 
 _SENTENCE = re.compile(r"[^。]*。|.*?[.!?](?=\s|$)\s*|.+?$", re.DOTALL)
 """Up to a Chinese full stop, or to an English one that a blank or the end follows."""
+_MARKS = re.compile(r"(?:\{(?:" + "|".join(MARKS) + r")\})+")
+_NAME = re.compile(r"\{(\w+)\}")
+_STOPS = " \n。.!?"
 
 
 def tell(text: str, values: Mapping[str, Quantity]) -> str:
@@ -25,17 +30,45 @@ def tell(text: str, values: Mapping[str, Quantity]) -> str:
         values: What `engine.facts.facts` gives for the step.
 
     Returns:
-        The sentences whose figures apply; all of them when none would be left.
+        The sentences whose conditions hold and whose figures apply; when none would be left, those
+        whose conditions hold, or else all of them.
 
     Example:
         >>> values = {"tp": Quantity(1.0, "count"), "message_size": NONE}
         >>> tell("tp is {tp}. A message is {message_size}. So much for it.", values)
         'tp is 1. So much for it.'
+        >>> tell("Compute{if_tp} and add up{end}. {if_tp}Again.", {"if_tp": NONE})
+        'Compute.'
     """
     written = {name: format_quantity(value) for name, value in values.items()}
     sentences = _SENTENCE.findall(text)
-    kept = [sentence for sentence in sentences if _applies(sentence, values)]
-    return "".join(kept or sentences).strip().format_map(written)
+    true = [said for sentence in sentences if (said := _said(sentence, values)).strip(_STOPS)]
+    kept = [sentence for sentence in true if _applies(sentence, values)]
+    whole = kept or true or [_MARKS.sub("", sentence) for sentence in sentences]
+    return "".join(whole).strip().format_map(written)
+
+
+def _said(sentence: str, values: Mapping[str, Quantity]) -> str:
+    """The sentence without its conditions, and without the words whose conditions do not hold.
+
+    Its full stop stays in any case.
+    """
+    words = sentence.rstrip(_STOPS)
+    held = [
+        piece
+        for marks, piece in _pieces(words)
+        if all(values[name] != NONE for name in marks if name != "end")
+    ]
+    return "".join(held) + sentence[len(words) :]
+
+
+def _pieces(sentence: str) -> Iterator[tuple[list[str], str]]:
+    """Runs of conditions, each with the words up to the next run."""
+    at, marks = 0, list[str]()
+    for run in _MARKS.finditer(sentence):
+        yield marks, sentence[at : run.start()]
+        at, marks = run.end(), _NAME.findall(run[0])
+    yield marks, sentence[at:]
 
 
 def _applies(sentence: str, values: Mapping[str, Quantity]) -> bool:

@@ -103,7 +103,7 @@ def _setup(card: Card, language: Language) -> list[str]:
     cache = t("card.cache", language, bits=bits) if bits else ""
     model = f"{scenario.model.title} {scenario.precision}{cache}"
     return [
-        f"{model} · {machines} · {split_text(scenario)}",
+        f"{model} · {machines} · {split_text(scenario, language)}",
         f"{asked}{overlap} · {profile}",
         t("card.links", language, links=" · ".join(links)),
     ]

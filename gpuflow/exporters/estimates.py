@@ -148,7 +148,7 @@ def _steps(estimate: Estimate, language: Language) -> Table:
     rows = [
         (
             str(step.index + 1),
-            step.phase,
+            t(f"explain.phase.{step.phase}", language),
             step_texts(estimate.timeline, step.index, language).title,
             format_time(step.duration_s),
             format_time(step.compute_s),
@@ -176,7 +176,7 @@ def _traffic(estimate: Estimate, language: Language) -> Table:
             for index, text in enumerate(
                 (
                     t(f"class.{row.traffic_class}", language),
-                    row.phase,
+                    t(f"explain.phase.{row.phase}", language),
                     row.collective,
                     row.algorithm or "–",
                     t(f"time_source.{row.time_source}", language),
@@ -224,7 +224,13 @@ def _links(estimate: Estimate, language: Language) -> Table:
     left_out = len(links) - _MOST_LINKS
     shown = estimate.links if left_out <= 0 else links[:_MOST_LINKS]
     rows = [
-        (link.source, link.destination, link.phase, format_bytes(link.size_bytes)) for link in shown
+        (
+            link.source,
+            link.destination,
+            t(f"explain.phase.{link.phase}", language),
+            format_bytes(link.size_bytes),
+        )
+        for link in shown
     ]
     notes = [t("estimate.links_note", language)]
     if left_out > 0:

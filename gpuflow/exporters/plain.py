@@ -74,7 +74,7 @@ def scenario_line(scenario: Scenario, language: Language) -> str:
         precision=scenario.precision,
         gpus=Quantity(parallel.world, "count"),
         gpu=scenario.cluster.device.title,
-        split=split_text(scenario),
+        split=split_text(scenario, language),
         batch=Quantity(workload.batch, "count"),
         prompt=Quantity(workload.prompt_tokens, "count"),
         output=_output(workload, language),
@@ -91,14 +91,16 @@ def _output(workload: WorkloadSpec, language: Language) -> Quantity | str:
     return t("plain.output_context", language, output=output, context=context)
 
 
-def split_text(scenario: Scenario) -> str:
+def split_text(scenario: Scenario, language: Language = "en") -> str:
     """How the model is split: `TP 2 × PP 2`."""
     parallel = scenario.parallel
     parts = [f"TP {parallel.tp}", f"PP {parallel.pp}"]
     if parallel.dp > 1:
         parts.append(f"DP {parallel.dp}")
     split = " × ".join(parts)
-    return f"{split}, EP {parallel.ep}" if parallel.ep > 1 else split
+    if parallel.ep == 1:
+        return split
+    return t("plain.split_experts", language, split=split, ep=parallel.ep)
 
 
 def _opening(scenario: Scenario, language: Language) -> list[str]:
@@ -122,7 +124,7 @@ def _paragraph(timeline: Timeline, step: StepTime, language: Language) -> list[s
         texts.detail,
         t("plain.network", language, text=texts.network),
         t("plain.latency", language, text=texts.latency),
-        t("plain.time", language, **_times(step)),
+        t("plain.time_host" if step.host_s else "plain.time", language, **_times(step)),
     ]
 
 
@@ -133,6 +135,7 @@ def _times(step: StepTime) -> dict[str, Quantity]:
         "compute": Quantity(step.compute_s, "time"),
         "communication": Quantity(step.communication_s, "time"),
         "share": Quantity(shares, "share"),
+        "host": Quantity(step.host_s, "time"),
     }
 
 

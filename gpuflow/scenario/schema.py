@@ -34,7 +34,7 @@ from gpuflow.scenario.operations import (
     SENT_PAYLOADS,
     STAGE_SELECTORS,
 )
-from gpuflow.scenario.placeholders import PLACEHOLDERS
+from gpuflow.scenario.placeholders import FIGURES, TEXT_CONDITIONS
 from gpuflow.scenario.steps import N_STEPS, PHASES, REQUIRED
 
 Schema = dict[str, object]
@@ -214,9 +214,12 @@ def _cluster() -> Schema:
 
 def _text() -> Schema:
     sentence = {"type": "string", "minLength": 1}
-    names = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+    names = ", ".join(f"{{{name}}}" for name in FIGURES)
+    asked = "; ".join(f"{{if_{name}}}: {meaning}" for name, meaning in TEXT_CONDITIONS.items())
     return _object(
-        f"A text in both languages; sizes and times are placeholders: {names}.",
+        f"A text in both languages; sizes and times are placeholders: {names}. Words behind a "
+        "condition stand only where it holds, up to the end of the sentence, the next condition "
+        f"or {{end}}; {{unless_...}} asks for the contrary. {asked}.",
         {"zh": sentence, "en": sentence},
         ("zh", "en"),
     )
