@@ -6,7 +6,7 @@ import re
 from itertools import islice
 
 from gpuflow.scenario.nodes import Scalar
-from gpuflow.scenario.placeholders import PLACEHOLDERS
+from gpuflow.scenario.placeholders import FIGURES, PLACEHOLDERS
 from gpuflow.scenario.reader import Fields, wrong_type
 from gpuflow.scenario.spec import Text
 from gpuflow.scenario.spelling import nearest
@@ -79,7 +79,7 @@ def _report_braces(fields: Fields, language: str, node: Scalar, match: re.Match[
         hint="did_you_mean" if near else "known_placeholders",
         found=written,
         suggestion=f"{{{near}}}",
-        known=[f"{{{name}}}" for name in PLACEHOLDERS],
+        known=[f"{{{name}}}" for name in FIGURES],
     )
 
 
