@@ -14,7 +14,7 @@ from gpuflow.draw.theme import theme_for
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.units import format_count
 
-LINE, WIDE = "─", "中"
+LINE, WIDE = "─", "\u4e2d"
 """One cell in most terminals, two where ambiguous characters are wide; two everywhere."""
 _VARIABLES = ("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "LANG", "LC_ALL", "GPUFLOW_LANG")
 
