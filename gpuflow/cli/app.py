@@ -18,6 +18,7 @@ from gpuflow.cli.failures import exit_code_of
 from gpuflow.cli.import_ import import_program
 from gpuflow.cli.kiosk import refuse_readers
 from gpuflow.cli.listing import list_
+from gpuflow.cli.new import new
 from gpuflow.cli.options import FORMATS, Format, look_ahead
 from gpuflow.cli.output import Output, output_for
 from gpuflow.cli.play import play
@@ -43,13 +44,14 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "collective": collective,
     "accuracy": accuracy,
     "probe": probe,
+    "new": new,
     "list": list_,
     "show": show,
     "validate": validate,
     "schema": schema,
     "doctor": doctor,
 }
-FORMATS_OF: dict[str, tuple[Format, ...]] = {"play": ("json",), "schema": ("json",)}
+FORMATS_OF: dict[str, tuple[Format, ...]] = dict.fromkeys(("play", "new", "schema"), ("json",))
 """Verbs that have no tables: what is said is text, or one document."""
 COMMANDS: dict[str, type[VerbCommand]] = {"compare": CompareCommand}
 """Verbs that read their arguments in a way of their own."""

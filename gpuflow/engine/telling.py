@@ -41,11 +41,22 @@ def tell(text: str, values: Mapping[str, Quantity]) -> str:
         'Compute.'
     """
     written = {name: format_quantity(value) for name, value in values.items()}
+    return settled(text, values).format_map(written)
+
+
+def settled(text: str, values: Mapping[str, Quantity]) -> str:
+    """The text without what does not apply and without conditions; figures stay placeholders.
+
+    Example:
+        >>> values = {"tp": Quantity(1.0, "count"), "if_tp": NONE}
+        >>> settled("{if_tp}Layers are split. tp is {tp}.", values)
+        'tp is {tp}.'
+    """
     sentences = _SENTENCE.findall(text)
     true = [said for sentence in sentences if (said := _said(sentence, values)).strip(_STOPS)]
     kept = [sentence for sentence in true if _applies(sentence, values)]
     whole = kept or true or [_MARKS.sub("", sentence) for sentence in sentences]
-    return "".join(whole).strip().format_map(written)
+    return "".join(whole).strip()
 
 
 def _said(sentence: str, values: Mapping[str, Quantity]) -> str:

@@ -37,7 +37,7 @@ def read_steps(top: Fields) -> tuple[StepSpec, ...] | None:
             hint="step_count",
         )
     path = top.path("steps")
-    steps = [_read_step(top.problems, node, f"{path}[{n}]") for n, node in enumerate(nodes, 1)]
+    steps = [read_step(top.problems, node, f"{path}[{n}]") for n, node in enumerate(nodes, 1)]
     _check_ids(top.problems, nodes, path)
     _check_phases(top.problems, nodes, path, top.node.keys["steps"])
     complete = tuple(step for step in steps if step is not None)
@@ -78,7 +78,8 @@ def _check_phases(problems: Problems, nodes: list[Node], path: str, place: Node)
             problems.add("phase_missing", place, key=path, hint="phase_missing", found=missing)
 
 
-def _read_step(problems: Problems, node: Node, key: str) -> StepSpec | None:
+def read_step(problems: Problems, node: Node, key: str) -> StepSpec | None:
+    """One step; None when any of it cannot be used."""
     fields = fields_of(problems, node, key, node)
     if fields is None:
         return None

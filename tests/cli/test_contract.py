@@ -20,6 +20,7 @@ VERBS = (
     "collective",
     "accuracy",
     "probe",
+    "new",
     "list",
     "show",
     "validate",
