@@ -27,6 +27,8 @@ from gpuflow.cluster.fabric import build_fabric
 from gpuflow.cluster.points import collective_points, runnable
 from gpuflow.collectives.algorithms import build
 from gpuflow.collectives.replay import play
+from gpuflow.engine.sweep_grid import Axes, SweepGrid
+from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
 from gpuflow.scenario.spec import ClusterSpec, DeviceSpec, FabricSpec
 
 REPEATS = 5
@@ -240,12 +242,34 @@ def sweep() -> Result:
     )
 
 
+def sweep_grid() -> Result:
+    """A million points of `gpuflow sweep`, splits planned afresh, and what nothing else beats."""
+    changes = Overrides(model="llama-3-70b", tp=1, pp=1, profile="vllm")
+    scenario = load_scenario(DEFAULT_SCENARIO, changes)
+    axes = Axes(
+        tp=(1, 2, 4, 8),
+        pp=(1, 2, 4),
+        dp=(1,),
+        ep=(1,),
+        batch=tuple(range(1, 257)),
+        prompt=tuple(range(128, 128 + 326 * 100, 100)),
+    )
+
+    def action() -> None:
+        grid = SweepGrid(scenario, axes)
+        if [*grid.blocks()][-1] < 1_000_000 or not grid.fronts():
+            raise RuntimeError("fewer than a million points")
+
+    return against_clock("sweep_grid_1000000", action, allowed_s=30.0, peak_limit_bytes=10**9)
+
+
 BENCHMARKS: dict[str, Callable[[], Result]] = {
     "replay_ring": replay_ring,
     "charge_ring": charge_ring,
     "charge_hierarchical": charge_hierarchical,
     "points": points,
     "sweep": sweep,
+    "sweep_grid": sweep_grid,
 }
 
 
