@@ -28,6 +28,8 @@ LEAST_SHARE = 5e-4
 """Of TTFT or TPOT: smaller differences have no sentence."""
 LEAST_PART = 1e-4
 """Of TTFT or TPOT: smaller parts stand in one row."""
+LEAST_SPELT = 5e-5
+"""Of TTFT or TPOT: smaller differences are next to nothing."""
 MOST_REASONS = 5
 """Sentences a phase."""
 KINDS: Mapping[MetricId, Kind] = {
@@ -281,6 +283,13 @@ def _shift(causes: Sequence[Cause], language: Language) -> list[str]:
     ]
 
 
+def _share_text(cause: Cause) -> str:
+    """The difference in per cent of A's whole; next to nothing is not spelt out."""
+    if not cause.difference_s:
+        return "="
+    return signed_share(cause.share) if abs(cause.share) >= LEAST_SPELT else "≈ 0 %"
+
+
 def _cause_row(cause: Cause, language: Language) -> tuple[Cell, ...]:
     role = "" if not cause.difference_s else "short" if cause.difference_s > 0 else "ok"
     kind = cause.traffic_class or ""
@@ -289,7 +298,7 @@ def _cause_row(cause: Cause, language: Language) -> tuple[Cell, ...]:
         Cell(format_time(cause.a_s) if cause.a_s else NOTHING),
         Cell(format_time(cause.b_s) if cause.b_s else NOTHING),
         Cell(signed_time(cause.difference_s) if cause.difference_s else "=", role),
-        Cell(signed_share(cause.share) if cause.difference_s else "=", role),
+        Cell(_share_text(cause), role),
     )
 
 
