@@ -9,25 +9,35 @@ import numpy as np
 
 from gpuflow.cluster.cost import ACTIVATION_BYTES, PassShape, decode_shape, prefill_shape
 from gpuflow.cluster.mesh import mesh_of
+from gpuflow.cluster.selection import RULE_SOURCES
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.collective_time import (
     TOKEN_ID_BYTES,
     dispatch_bytes_per_value,
     fabric_of,
 )
-from gpuflow.engine.explanation import Figure, Inputs, total
+from gpuflow.engine.explanation import Figure, Inputs, Origin, total
 from gpuflow.engine.kernel_time import kernel_curve
 from gpuflow.engine.link_traffic import FabricTraffic, MessageBytes, fabric_traffic
 from gpuflow.engine.metrics import Estimate, Traffic
 from gpuflow.engine.overlap import LEAST_TOKENS
-from gpuflow.engine.timeline import Span, Timeline
+from gpuflow.engine.timeline import Span, Timeline, TimeSource
 from gpuflow.scenario.spec import Phase
 from gpuflow.units import Quantity
 
 BUS_FACTOR_SOURCE = "nccl-tests, PERFORMANCE.md"
+PLANNER_SOURCE = RULE_SOURCES["nccl_planner"]
 MOST_LINKS = 24
 """Kinds of links that are explained; beyond, the busiest."""
 
+_CURVES: dict[TimeSource, tuple[str, Origin]] = {
+    "calibrated": ("curve", "measured"),
+    "measured": ("curve", "measured"),
+    "extrapolated": ("curve_carried", "measured"),
+    "simulated": ("planned", "rule"),
+    "assumed": ("planned", "rule"),
+}
+"""What a time read off a curve is called, by where the curve comes from."""
 MessageKey = tuple[Phase, str, str, float, int, str, float]
 
 
@@ -155,9 +165,9 @@ class Messages:
         curve = kernel_curve(self.scenario, self.mesh, span.groups, collective)
         if curve is not None:
             seconds = float(curve.seconds(each))
-            read = inputs.add(
-                "t_S", "curve", seconds, "time", "measured", "; ".join(curve.published)
-            )
+            name, origin = _CURVES[curve.source_at(each)]
+            published = "; ".join(curve.published) or PLANNER_SOURCE
+            read = inputs.add("t_S", name, seconds, "time", origin, published)
             return (f"2 * {read}" if is_halved else read), parts * seconds
         fabric = fabric_of(self.scenario, self.mesh, span.groups, collective)
         is_hop = span.kind == "send"
