@@ -122,26 +122,29 @@ def play(
     if plain or not output.streams.is_terminal():
         _tell(timeline, output, told, is_wanted=plain)
         return 0
+    from gpuflow.tui.options import PlayerOptions
     from gpuflow.tui.player import run_player
 
     return run_player(
         timeline,
-        language=output.language,
-        theme=theme,
-        start_s=start_s,
-        has_color=output.has_color,
-        is_ascii=ascii_,
-        speed=speed or 1.0,
-        explore=subject,
-        explore_round=first.round,
-        notice=shortage,
-        fps=fps,
-        is_playing=not no_animation if autoplay is None else autoplay,
-        loops=loop,
-        only_step=only,
-        is_animated=not no_animation,
-        is_kiosk=kiosk,
-        idle_s=idle,
+        PlayerOptions(
+            language=output.language,
+            theme_name=theme,
+            start_s=start_s,
+            has_color=output.has_color,
+            is_ascii=ascii_,
+            speed=speed or 1.0,
+            explore=subject,
+            explore_round=first.round,
+            notice=shortage,
+            fps=fps,
+            is_playing=not no_animation if autoplay is None else autoplay,
+            loops=loop,
+            only_step=only,
+            is_animated=not no_animation,
+            is_kiosk=kiosk,
+            idle_s=idle,
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from gpuflow.cells import cell_width, clip
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.caption import caption_pages, draw_caption
 from gpuflow.draw.figures import UNKNOWN, metric_values
 from gpuflow.draw.header import draw_header
 from gpuflow.draw.keys import KEYS, hints
@@ -90,6 +91,8 @@ def compact_pages(view: PlayView) -> int:
     if form_of(view.width, view.height) == "line":
         return 1
     layout = compact_layout(view)
+    if view.caption is not None:
+        return len(caption_pages(view.caption, _words_area(layout), is_framed=False))
     if not layout.tabs.height:
         return 1
     return len(text_pages(view, layout.text, with_summary=layout.form == "words"))
@@ -109,12 +112,21 @@ def draw_compact(canvas: Canvas, view: PlayView) -> None:
         draw_primitive_row(canvas, view, layout.now.x, layout.now.y, layout.now.width)
     else:
         _now(canvas, view, layout.now)
-    _paragraph(canvas, layout.heading, step_heading(view), "title")
-    _paragraph(canvas, layout.summary, view.texts.summary, "strong")
-    _text(canvas, view, layout)
+    if view.caption is not None:
+        draw_caption(canvas, view.caption, _words_area(layout), view.page)
+    else:
+        _paragraph(canvas, layout.heading, step_heading(view), "title")
+        _paragraph(canvas, layout.summary, view.texts.summary, "strong")
+        _text(canvas, view, layout)
     _figures(canvas, view, layout.figures)
     draw_strip(canvas, view, layout.strip.x, layout.strip.y, layout.strip.width)
     _keys(canvas, view, layout.keys)
+
+
+def _words_area(layout: CompactLayout) -> Rect:
+    """From the heading to the end of the text."""
+    top = layout.heading
+    return Rect(top.x, top.y, top.width, layout.text.bottom - top.y)
 
 
 def _where(canvas: Canvas, view: PlayView, row: Rect, shown: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpuflow.draw.canvas import Canvas, Rect
+from gpuflow.draw.caption import caption_pages, draw_caption, draw_caption_panel
 from gpuflow.draw.compact import compact_pages, draw_compact
 from gpuflow.draw.figures import draw_legend_row, draw_metrics_panel, draw_metrics_row
 from gpuflow.draw.frame import Frame
@@ -53,13 +54,15 @@ def draw_play(view: PlayView) -> Frame:
     layout = layout_of(view)
     draw_header(canvas, view, layout.header_rows)
     draw_stage(canvas, view, layout.stage)
-    if layout.is_wide:
+    if view.caption is not None:
+        draw = draw_caption_panel if layout.is_wide else draw_caption
+        draw(canvas, view.caption, layout.texts, view.page)
+    elif layout.is_wide:
         if not draw_all_texts(canvas, view, layout.texts):
             draw_tab_panel(canvas, view, layout.texts)
-        _wide_bottom(canvas, view, layout.bottom)
     else:
         draw_tabs(canvas, view, layout.texts)
-        _narrow_bottom(canvas, view, layout.bottom)
+    (_wide_bottom if layout.is_wide else _narrow_bottom)(canvas, view, layout.bottom)
     draw_keys(canvas, view.scene, view.height - layout.keys)
     return canvas.to_frame()
 
@@ -70,10 +73,12 @@ def fits(width: int, height: int) -> bool:
 
 
 def page_count(view: PlayView) -> int:
-    """Pages of the open tab's text at this size."""
+    """Pages of the caption, or of the open tab's text, at this size."""
     if not fits(view.width, view.height):
         return compact_pages(view)
     layout = layout_of(view)
+    if view.caption is not None:
+        return len(caption_pages(view.caption, layout.texts, is_framed=layout.is_wide))
     if layout.is_wide:
         if draw_all_texts(Canvas(view.width, view.height), view, layout.texts):
             return 1

@@ -66,6 +66,20 @@ class Scene:
         return t(key, self.language, **values)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caption:
+    """Words that stand where the step's own texts do: a question, a stop of a tour."""
+
+    title: str
+    """A line; it is cut where it is longer than its room."""
+    lead: str
+    """What is said first and strongest; may be empty."""
+    text: str
+    """The rest; paragraphs are separated by line ends."""
+    hint: str = ""
+    """Which key does what now."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlayView:
     """The play screen at one moment, as somebody looks at it."""
@@ -81,6 +95,8 @@ class PlayView:
     """Page of the tab's text, where it is longer than its room."""
     is_playing: bool = True
     speed: float = 1.0
+    caption: Caption | None = None
+    """Shown instead of the step's texts."""
 
     @property
     def texts(self) -> StepTexts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, ClassVar, cast
 
 from rich.text import Text
@@ -18,26 +17,26 @@ from textual.screen import Screen
 
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.play import draw_play
-from gpuflow.draw.scene import scene_of
 from gpuflow.draw.theme import THEMES, Theme, load_theme
-from gpuflow.draw.view import PlayView, Scene
-from gpuflow.engine.explore import Subject, subject_at
-from gpuflow.engine.moment import Moments
+from gpuflow.draw.view import Caption, PlayView, Scene
+from gpuflow.engine.explore import subject_at
 from gpuflow.engine.pace import Pace
-from gpuflow.engine.parts import part_of_step, still_moment
-from gpuflow.engine.requirements import RequirementTable, requirement_table
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.commands import COMMANDS
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.filters import AsciiSigns, NoColour
 from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
-from gpuflow.tui.playhead import SPEEDS, Playhead
+from gpuflow.tui.options import PlayerOptions
+from gpuflow.tui.playhead import Playhead
+from gpuflow.tui.playing import Playing
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.styles import textual_theme, theme_id
 
+DEFAULT_FPS = 12.0
+"""Frames per second where nobody says."""
 NOTICE_S = 12
 """Seconds a warning stays on the screen."""
 INTERRUPTED = 130
@@ -64,59 +63,26 @@ class PlayerApp(App[None]):
         Binding("ctrl+z", "suspend_process", show=False, priority=True),
     ]
 
-    def __init__(
-        self,
-        timeline: Timeline,
-        *,
-        language: Language,
-        theme_name: str | None = None,
-        start_s: float = 0.0,
-        has_color: bool = True,
-        is_ascii: bool = False,
-        speed: float = 1.0,
-        notice: str = "",
-        fps: float = 12.0,
-        is_playing: bool = True,
-        loops: bool = False,
-        only_step: int | None = None,
-        is_animated: bool = True,
-        is_kiosk: bool = False,
-        idle_s: float | None = None,
-        explore: Subject | None = None,
-        explore_round: int = 0,
-    ) -> None:
-        self.has_color = has_color
-        self.is_ascii = is_ascii
+    def __init__(self, timeline: Timeline, options: PlayerOptions) -> None:
+        self.options = options
+        self.has_color = options.has_color
+        self.is_ascii = options.is_ascii
         self._last_filters: list[LineFilter] = []
-        if not has_color:
+        if not options.has_color:
             self._last_filters.append(NoColour())
-        if is_ascii:
+        if options.is_ascii:
             self._last_filters.append(AsciiSigns())
         super().__init__(driver_class=PlayerDriver)
-        self.is_kiosk = is_kiosk
-        self.use_command_palette = not is_kiosk
-        self._idle = IdleWatch(idle_s) if idle_s else None
-        self.timeline = timeline
-        self.notice = notice
-        self.language: Language = language
-        self.fps = fps
-        self.pace = Pace(timeline)
-        self.moments = Moments(self.pace)
-        self.is_animated = is_animated
-        self.held_s = 0.0
-        """Seconds that the step has been shown, where nothing moves."""
-        part = None if only_step is None else part_of_step(self.pace, only_step)
-        start_s = start_s if part is None else part[0]
-        self.playhead = Playhead(
-            self.pace.duration_s, start_s, is_playing=is_playing, loops=loops, part=part
-        )
-        if not is_animated:
-            self.playhead.seek(still_moment(self.pace, self.step_index))
-        self.playhead.speed = min(SPEEDS, key=lambda known: abs(known - speed))
-        self.look: Theme = load_theme(theme_name or THEMES[0])
-        self._scenes: dict[Language, Scene] = {}
+        self.is_kiosk = options.is_kiosk
+        self.use_command_palette = not options.is_kiosk
+        self._idle = IdleWatch(options.idle_s) if options.idle_s else None
+        self.language: Language = options.language
+        self.fps = options.fps or DEFAULT_FPS
+        self.playing = Playing(timeline, options)
+        self.caption: Caption | None = None
+        """Words that stand where the step's own texts do, until somebody takes them away."""
+        self.look: Theme = load_theme(options.theme_name or THEMES[0])
         self._play_screen = PlayScreen()
-        self._first_explore = explore, explore_round
         for name in THEMES:
             self.register_theme(textual_theme(load_theme(name)))
         self.theme = theme_id(self.look.name)
@@ -124,33 +90,42 @@ class PlayerApp(App[None]):
     # ------------------------------------------------------------ what is shown
 
     @property
+    def timeline(self) -> Timeline:
+        """What is played."""
+        return self.playing.timeline
+
+    @property
+    def pace(self) -> Pace:
+        """Its screen time."""
+        return self.playing.pace
+
+    @property
+    def playhead(self) -> Playhead:
+        """The moment, the speed, and whether it runs."""
+        return self.playing.playhead
+
+    @property
     def scene(self) -> Scene:
         """The timeline in the language at hand."""
-        if self.language not in self._scenes:
-            self._scenes[self.language] = scene_of(self.moments, self.language)
-        return self._scenes[self.language]
-
-    @cached_property
-    def requirements(self) -> RequirementTable:
-        """The requirement table of what is played."""
-        return requirement_table(self.timeline.scenario)
+        return self.playing.scene(self.language)
 
     @property
     def step_index(self) -> int:
         """The step at the moment, from 0."""
-        return self.pace.stretch(self.playhead.moment_s).step
+        return self.playing.step_index
 
     def view(self, *, tab: int, page: int) -> PlayView:
         """The play screen at the moment."""
         return PlayView(
             scene=self.scene,
-            state=self.moments.at(self.playhead.moment_s),
+            state=self.playing.moments.at(self.playhead.moment_s),
             width=self.size.width,
             height=self.size.height,
             tab=tab,
             page=page,
             is_playing=self.playhead.is_playing,
             speed=self.playhead.speed,
+            caption=self.caption,
         )
 
     def frame(self, *, tab: int, page: int) -> Frame:
@@ -168,12 +143,12 @@ class PlayerApp(App[None]):
     async def on_ready(self) -> None:
         """Open the collective that was asked for, and show what the viewer should know first."""
         self.watch_for_idleness()
-        subject, number = self._first_explore
+        subject, number = self.options.explore, self.options.explore_round
         if subject is not None:
             is_playing = self.playhead.is_playing and not number
             await self.push_screen(ExploreScreen(subject, round_=number, is_playing=is_playing))
-        if self.notice:
-            self.notify(self.notice, severity="warning", timeout=NOTICE_S, markup=False)
+        if self.options.notice:
+            self.notify(self.options.notice, severity="warning", timeout=NOTICE_S, markup=False)
 
     def get_default_screen(self) -> Screen[Any]:
         """The play screen is there from the start."""
@@ -218,39 +193,6 @@ class PlayerApp(App[None]):
 
     # ------------------------------------------------------------ actions
 
-    def go_step(self, index: int) -> None:
-        """To the start of a step; before the first or after the last there is none."""
-        index = min(max(index, 0), len(self.timeline.steps) - 1)
-        if index != self.step_index:
-            self.playhead.free()
-        self.held_s = 0.0
-        start_s = self.pace.step_start(index)
-        self.playhead.seek(start_s if self.is_animated else still_moment(self.pace, index))
-
-    def let_pass(self, elapsed_s: float) -> None:
-        """Let so many seconds of the viewer pass."""
-        if self.is_animated:
-            self.playhead.advance(elapsed_s)
-        elif self.playhead.is_playing:
-            self.held_s += elapsed_s * self.playhead.speed
-            step = self.step_index
-            if self.held_s >= self.pace.step_end(step) - self.pace.step_start(step):
-                self._turn_over()
-
-    def _turn_over(self) -> None:
-        """The next step of a play without motion, within the part that is played."""
-        self.held_s = 0.0
-        playhead, following = self.playhead, self.step_index + 1
-        steps = len(self.timeline.steps)
-        if following < steps and self.pace.step_start(following) < playhead.last_s:
-            playhead.seek(still_moment(self.pace, following))
-        elif playhead.loops:
-            first = self.pace.stretch(playhead.first_s).step
-            playhead.seek(still_moment(self.pace, first))
-        else:
-            playhead.seek(playhead.last_s)
-            playhead.is_playing = False
-
     async def action_page(self, name: str) -> None:
         """Open a page, or close it when it is open."""
         page = PAGES[name]
@@ -268,7 +210,7 @@ class PlayerApp(App[None]):
         if isinstance(self.screen, ExploreScreen):
             await self.pop_screen()
         elif not await self._is_uncovered(ExploreScreen):
-            subject = subject_at(self.timeline, self.moments.at(self.playhead.moment_s))
+            subject = subject_at(self.timeline, self.playing.moments.at(self.playhead.moment_s))
             is_playing = self.playhead.is_playing
             await self.push_screen(ExploreScreen(subject, is_playing=is_playing))
 

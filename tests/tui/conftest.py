@@ -25,6 +25,7 @@ from gpuflow.engine.simulate import simulate
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.tui.app import PlayerApp
+from gpuflow.tui.options import PlayerOptions
 
 
 @cache
@@ -34,14 +35,14 @@ def _timeline(name: str, overrides: tuple[tuple[str, object], ...]) -> Timeline:
 
 @pytest.fixture(scope="session")
 def make_app() -> Callable[..., PlayerApp]:
-    """A paused player of the default scenario; keywords go to PlayerApp."""
+    """A paused player of the default scenario; keywords go to its options."""
 
     def make(name: str = "tp2-pp2", **settings: object) -> PlayerApp:
         overrides = settings.pop("overrides", {})
         assert isinstance(overrides, dict)
         timeline = _timeline(name, tuple(sorted(overrides.items())))
         chosen = {"language": "en", "is_playing": False, **settings}
-        return PlayerApp(timeline, **chosen)  # type: ignore[arg-type]
+        return PlayerApp(timeline, PlayerOptions(**chosen))  # type: ignore[arg-type]
 
     return make
 

@@ -8,11 +8,12 @@ import pytest
 
 from gpuflow.engine.simulate import simulate
 from gpuflow.tui.app import PlayerApp
+from gpuflow.tui.options import PlayerOptions
 
 
 @pytest.mark.parametrize("notice", ["It does not fit: [b]tp 1[/b]", ""])
 def test_a_notice_is_shown_as_it_is(load, notice: str) -> None:
-    app = PlayerApp(simulate(load()), language="en", notice=notice, is_playing=False)
+    app = PlayerApp(simulate(load()), PlayerOptions(language="en", notice=notice, is_playing=False))
     shown: list[str] = []
 
     async def play() -> None:

@@ -61,7 +61,7 @@ def test_without_motion_time_turns_pages(make_app: Callable[..., PlayerApp]) -> 
             shown = set()
             for _ in range(2000):
                 shown.add(app.playhead.moment_s)
-                app.let_pass(0.5)
+                app.playing.let_pass(0.5)
                 if not app.playhead.is_playing:
                     break
             stills = {still_moment(app.pace, step) for step in range(8)}
@@ -77,7 +77,7 @@ def test_one_step_alone_comes_round_in_a_loop(make_app: Callable[..., PlayerApp]
         app.playhead.seek(app.pace.step_start(2))
         steps = set()
         for _ in range(200):
-            app.let_pass(0.5)
+            app.playing.let_pass(0.5)
             steps.add(app.step_index)
         assert steps == {2}
         assert app.playhead.is_playing

@@ -95,7 +95,7 @@ class ExploreScreen(Screen[None]):
             language=self.player.language,
             outlook=self.outlook,
             round=number,
-            fraction=1.0 - (number - self.position) if self.player.is_animated else 1.0,
+            fraction=1.0 - (number - self.position) if self.player.playing.is_animated else 1.0,
             width=self.app.size.width,
             height=self.app.size.height,
             is_playing=self.is_playing,

@@ -105,7 +105,7 @@ class PlayScreen(Screen[None]):
         elapsed_s, self._last_s = now_s - self._last_s, now_s
         playhead = self.player.playhead
         step = self.player.step_index
-        self.player.let_pass(min(elapsed_s, LONGEST_TICK_S))
+        self.player.playing.let_pass(min(elapsed_s, LONGEST_TICK_S))
         if self.player.step_index != step:
             self.page = 0
         if not playhead.is_playing:
@@ -140,7 +140,8 @@ class PlayScreen(Screen[None]):
         width, height = self.app.size
         sheet = self.query_one("#table", Sheet)
         # One column is left for the scroll bar.
-        frame = table_frame(self.player.requirements, self.player.language, max(width - 1, 1))
+        table = self.player.playing.requirements
+        frame = table_frame(table, self.player.language, max(width - 1, 1))
         bar = self.query_one(KeyBar)
         bar_rows = 0 if bar.has_class("-hidden") else max(bar.size.height, 1)
         # A small screen has no picture to leave in sight.
@@ -158,12 +159,12 @@ class PlayScreen(Screen[None]):
 
     def action_step(self, way: int) -> None:
         """Next or previous step."""
-        self.player.go_step(self.player.step_index + way)
+        self.player.playing.go_step(self.player.step_index + way)
         self._moved()
 
     def action_jump(self, number: int) -> None:
         """To a step by its number, from 1."""
-        self.player.go_step(number - 1)
+        self.player.playing.go_step(number - 1)
         self._moved()
 
     def action_event(self, way: int) -> None:
@@ -192,6 +193,8 @@ class PlayScreen(Screen[None]):
         pages = page_count(self.player.view(tab=self.tab, page=self.page))
         if self.page + 1 < pages:
             self.page += 1
+        elif self.player.caption is not None:
+            self.page = 0
         else:
             self.tab, self.page = (self.tab + 1) % len(TABS), 0
         self.redraw()

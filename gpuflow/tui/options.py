@@ -1,0 +1,46 @@
+"""How a player is started: everything that the command line decides before the first frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuflow.engine.explore import Subject
+from gpuflow.scenario.spec import Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayerOptions:
+    """The settings of one player."""
+
+    language: Language
+    """Of the first screen; English where the encoding has no Chinese."""
+    theme_name: str | None = None
+    """None: the one that suits the terminal."""
+    start_s: float = 0.0
+    """Screen second to start at."""
+    has_color: bool = True
+    """False, or NO_COLOR in the environment: no colour code is ever sent."""
+    is_ascii: bool = False
+    """Draw with ASCII alone; so does an encoding that lacks box drawing."""
+    speed: float = 1.0
+    """One of the player's speeds, or anything near one."""
+    notice: str = ""
+    """A warning shown for a while at the start."""
+    fps: float | None = None
+    """Frames per second; None: 12, over ssh 8."""
+    is_playing: bool = True
+    """Whether it plays at once."""
+    loops: bool = False
+    """Whether the end is followed by the start."""
+    only_step: int | None = None
+    """Play this step alone, counted from 0."""
+    is_animated: bool = True
+    """False: one picture a step, nothing moves in between."""
+    is_kiosk: bool = False
+    """No suspending, no command palette, nothing of the environment that writes files."""
+    idle_s: float | None = None
+    """Leave after so many seconds without a key; None: never, in a kiosk after 600."""
+    explore: Subject | None = None
+    """A collective to open at once; None: the play itself."""
+    explore_round: int = 0
+    """Its round, paused there; 0: from the start."""
