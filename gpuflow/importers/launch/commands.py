@@ -21,6 +21,7 @@ _MODULES: Mapping[str, EngineId] = {
     "vllm.entrypoints.api_server": "vllm",
     "vllm.entrypoints.cli.main": "vllm",
     "sglang.launch_server": "sglang",
+    "sglang_router.launch_server": "sglang",
 }
 _PROGRAMS: Mapping[str, EngineId] = {"vllm": "vllm", "sglang": "sglang"}
 _TRTLLM = "trtllm-serve"

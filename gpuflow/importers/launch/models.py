@@ -14,7 +14,7 @@ from gpuflow.scenario import catalog
 
 _CACHE_FOLDER = re.compile(r"models--(.+)")
 _EDITION = re.compile(
-    r"(?:instruct|it|chat|hf|base|thinking|reasoning|preview|original|dynamic|block|quantized|static|"
+    r"(?:instruct|it|chat|hf|base|thinking|reasoning|preview|original|dynamic|block|channel|quantized|static|"
     r"fp8|fp4|nvfp4|mxfp4|bf16|fp16|awq|gptq|int4|int8|w4a16|w4a8|w8a8|w8a16|4bit|8bit|bnb|"
     r"quantized\.w\d+a\d+|v\d+(?:\.\d+)*|\d{4}|\d{6})",
     re.IGNORECASE,

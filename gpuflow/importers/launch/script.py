@@ -28,7 +28,11 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(
     r"\$(?:\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?[-=]([^}]{0,400}))?\}|([A-Za-z_]\w*))"
 )
-_BLANK_REST = re.compile(r"\s*$")
+_BLANK_REST = re.compile(r"\s*$|\s+#.*$")
+"""What may stand behind the backslash that ends a line: documents put a comment there, too."""
+_PLACEHOLDER = re.compile(r"(?<![<\w])<[A-Za-z_][\w.-]*>")
+"""`<HEAD_NODE_IP>`, as documents write what the reader fills in."""
+_PROMPT = re.compile(r"^\s*\$ ")
 _LOST_LINE_END = re.compile(r"\\\s+(?=-)")
 _EXPORTS = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _OPERATOR = frozenset("();<>|&")
@@ -63,7 +67,7 @@ def read_script(source: Source, variables: Mapping[str, str] | None = None) -> S
         ImportFormatError: A quote is not closed, or the text has far too many words.
     """
     reader = _Reader(dict(variables or {}))
-    for line in _logical_lines(source, reader.script.documents):
+    for line in _logical_lines(source, reader):
         reader.take(line, source)
     return reader.script
 
@@ -71,8 +75,11 @@ def read_script(source: Source, variables: Mapping[str, str] | None = None) -> S
 # ---------------------------------------------------------------- lines
 
 
-def _logical_lines(source: Source, documents: dict[str, str]) -> Iterator[str]:
-    """Lines with continuations joined, comments left out and here-documents put aside."""
+def _logical_lines(source: Source, reader: _Reader) -> Iterator[str]:
+    """Lines with continuations joined, comments left out and here-documents put aside.
+
+    Each line is read before the next one is asked for, so that variables are known by then.
+    """
     lines = list(source.lines)
     number = 0
     while number < len(lines):
@@ -85,7 +92,7 @@ def _logical_lines(source: Source, documents: dict[str, str]) -> Iterator[str]:
         rest = line[: found.start()] + line[found.end() :]
         target = _TARGET.search(rest)
         if target is not None:
-            documents[file_key(target[1].strip("'\""))] = body
+            reader.keep(target[1].strip("'\""), body, is_literal=bool(found[2]))
         yield rest
 
 
@@ -107,14 +114,15 @@ def _body(lines: list[str], number: int, end: str, *, strips_tabs: bool) -> tupl
 
 def _joined(source: Source, lines: list[str], number: int) -> tuple[str, int]:
     """The line that begins at `number`, and where the next one begins."""
-    text = re.sub(r"^\s*\$ ", "", lines[number])
+    text = _PROMPT.sub("", lines[number])
+    is_prompted = text != lines[number]
     first, number = number, number + 1
     scan = _Scan()
     scan.take(text)
     while (scan.continues or scan.quote) and number < len(lines):
         if scan.quote and not scan.continues:
             scan.out.append("\n")
-        scan.take(lines[number])
+        scan.take(_PROMPT.sub("", lines[number]) if is_prompted else lines[number])
         number += 1
     if scan.quote:
         values = {"quote": scan.quote}
@@ -142,7 +150,8 @@ class _Scan:
         while index < len(line):
             character = line[index]
             if character == "\\" and self.quote != "'":
-                if _BLANK_REST.match(line, index + 1):
+                rest = _BLANK_REST.match(line, index + 1)
+                if rest is not None and not (self.quote and rest[0].strip()):
                     self.continues = True
                     self.out.append("" if self.quote else " ")
                     return
@@ -177,6 +186,10 @@ class _Scan:
 
     def _plain(self, line: str, index: int) -> int:
         """One character, or a whole substitution that only a shell could fill in."""
+        placeholder = None if self.quote else _PLACEHOLDER.match(line, index)
+        if placeholder is not None:
+            self.out.append(f"'{placeholder[0]}'")
+            return len(placeholder[0])
         if line.startswith("$(", index):
             self.out.append(UNKNOWN_VALUE)
             return _balanced(line, index + 1) - index
@@ -210,6 +223,11 @@ class _Reader:
         self.arrays: dict[str, list[str]] = {}
         self.words_left = MAX_WORDS
         self.characters_left = MAX_FILLED
+
+    def keep(self, name: str, body: str, *, is_literal: bool) -> None:
+        """A text that the script writes into a file; variables in both are filled in."""
+        text = body if is_literal else _VARIABLE.sub(self._value, body)
+        self.script.documents[file_key(_VARIABLE.sub(self._value, name))] = text
 
     def take(self, line: str, source: Source) -> None:
         """All commands of one line."""
@@ -260,7 +278,7 @@ class _Reader:
             words.pop()
         if words and words[0] in {"echo", "printf"} and ">" in token and target:
             text = " ".join(word for word in words[1:] if word not in {"-e", "-n"})
-            self.script.documents[file_key(target[0])] = text.replace("\\n", "\n") + "\n"
+            self.keep(target[0], text.replace("\\n", "\n") + "\n", is_literal=False)
 
     def _close(self, words: list[str]) -> None:
         """A command is complete: an assignment, or something that runs."""
@@ -269,6 +287,11 @@ class _Reader:
             filled = [word for word in filled[1:] if not word.startswith("-")]
             for word in filled:
                 self._assign(word, self.variables)
+            return
+        if filled and filled[0][:1] == "-" and self.script.commands:
+            # No command is called so: a backslash was lost at the end of the line before.
+            last = self.script.commands[-1]
+            self.script.commands[-1] = Command(last.words + tuple(filled), last.variables)
             return
         own = dict(self.variables)
         while filled and _ASSIGNMENT.fullmatch(filled[0]):
