@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
-from textual.timer import Timer
 
 from gpuflow.draw.explore import draw_explore, has_keys
 from gpuflow.draw.explore_view import ExploreView
@@ -24,13 +20,9 @@ from gpuflow.engine.explore import (
     other_ranks,
     outlook,
 )
-from gpuflow.tui.compositor import CuttingCompositor
-from gpuflow.tui.screens.play import LONGEST_TICK_S
+from gpuflow.tui.screens.timed import TimedScreen
 from gpuflow.tui.widgets.canvas import FrameCanvas
 from gpuflow.tui.widgets.keybar import KeyBar
-
-if TYPE_CHECKING:
-    from gpuflow.tui.app import PlayerApp
 
 ROUND_S = 2.0
 """How long a round is shown: the flight of its numbers, then what has become of them."""
@@ -38,7 +30,7 @@ LONGEST_S = 60.0
 """Many rounds go by more quickly, so that all of them take no longer than this."""
 
 
-class ExploreScreen(Screen[None]):
+class ExploreScreen(TimedScreen):
     """Shows one collective; the play stands still meanwhile."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -60,20 +52,12 @@ class ExploreScreen(Screen[None]):
 
     def __init__(self, subject: Subject, *, round_: int = 0, is_playing: bool = False) -> None:
         super().__init__()
-        self._compositor = CuttingCompositor()
         self.subject = subject
         self.position = float(round_)
         """Rounds passed: 2.3 is the third round, three tenths on its way; 2 is what it starts
         from."""
         self.is_playing = is_playing
         self._outlooks: dict[Subject, Outlook] = {}
-        self._timer: Timer | None = None
-        self._last_s = 0.0
-
-    @property
-    def player(self) -> PlayerApp:
-        """The app, which holds language, theme and timeline."""
-        return cast("PlayerApp", self.app)
 
     @property
     def outlook(self) -> Outlook:
@@ -108,42 +92,14 @@ class ExploreScreen(Screen[None]):
 
     # ------------------------------------------------------------ time
 
-    def on_mount(self) -> None:
-        """Start."""
-        self.redraw()
-        self.keep_time()
+    @property
+    def is_running(self) -> bool:
+        """Whether rounds go by."""
+        return self.is_playing
 
-    def on_screen_suspend(self) -> None:
-        """Nothing moves while another screen is on top."""
-        self._stop()
-
-    def on_screen_resume(self) -> None:
-        """Go on."""
-        self.redraw()
-        self.keep_time()
-
-    def keep_time(self) -> None:
-        """Have a timer while playing and none while paused."""
-        if not self.is_playing:
-            self._stop()
-        elif self._timer is None:
-            self._last_s = time.monotonic()
-            self._timer = self.set_interval(1 / self.player.fps, self._tick)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-
-    def _tick(self) -> None:
-        now_s = time.monotonic()
-        elapsed_s, self._last_s = now_s - self._last_s, now_s
-        self.advance(min(elapsed_s, LONGEST_TICK_S))
-        if not self.is_playing:
-            self.keep_time()
-        elif self.player.is_terminal_behind:
-            return
-        self.redraw()
+    def pass_time(self, elapsed_s: float) -> None:
+        """Go on by so many seconds."""
+        self.advance(elapsed_s)
 
     def advance(self, elapsed_s: float) -> None:
         """Let so many seconds of the viewer pass; the last round stops the play."""
@@ -152,10 +108,6 @@ class ExploreScreen(Screen[None]):
         self.is_playing = self.is_playing and self.position < self.rounds
 
     # ------------------------------------------------------------ picture
-
-    def on_resize(self, _event: events.Resize) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.rebuild)
 
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
-from textual.timer import Timer
 
 from gpuflow.draw.keys import hints
 from gpuflow.draw.play import fits, page_count
 from gpuflow.draw.view import TABS
-from gpuflow.tui.compositor import CuttingCompositor
+from gpuflow.tui.screens.timed import TimedScreen
 from gpuflow.tui.tables import table_frame
 from gpuflow.tui.widgets.canvas import FrameCanvas
 from gpuflow.tui.widgets.keybar import KeyBar
 from gpuflow.tui.widgets.sheet import Sheet
 
-if TYPE_CHECKING:
-    from gpuflow.tui.app import PlayerApp
-
-LONGEST_TICK_S = 0.5
-"""A stalled terminal or a suspended process does not make the play leap."""
 STAGE_ROWS = 9
 """Rows of the picture that an unfolded table leaves in sight."""
 
 
-class PlayScreen(Screen[None]):
+class PlayScreen(TimedScreen):
     """Shows the moment and lets time pass."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,17 +44,9 @@ class PlayScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compositor = CuttingCompositor()
-        self._timer: Timer | None = None
-        self._last_s = 0.0
         self.tab = 0
         self.page = 0
         self.is_unfolded = False
-
-    @property
-    def player(self) -> PlayerApp:
-        """The app, which holds the playhead."""
-        return cast("PlayerApp", self.app)
 
     def compose(self) -> ComposeResult:
         """Picture, table, footer."""
@@ -73,52 +56,19 @@ class PlayScreen(Screen[None]):
 
     # ------------------------------------------------------------ time
 
-    def on_mount(self) -> None:
-        """Start."""
-        self.redraw()
-        self.keep_time()
+    @property
+    def is_running(self) -> bool:
+        """Whether it plays."""
+        return self.player.playhead.is_playing
 
-    def on_screen_suspend(self) -> None:
-        """Nothing is played while another screen is on top."""
-        self._stop()
-
-    def on_screen_resume(self) -> None:
-        """Go on."""
-        self.redraw()
-        self.keep_time()
-
-    def keep_time(self) -> None:
-        """Have a timer while playing and none while paused."""
-        if not self.player.playhead.is_playing:
-            self._stop()
-        elif self._timer is None:
-            self._last_s = time.monotonic()
-            self._timer = self.set_interval(1 / self.player.fps, self._tick)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-
-    def _tick(self) -> None:
-        now_s = time.monotonic()
-        elapsed_s, self._last_s = now_s - self._last_s, now_s
-        playhead = self.player.playhead
+    def pass_time(self, elapsed_s: float) -> None:
+        """Let the play go on; every step's text begins at its first page."""
         step = self.player.step_index
-        self.player.playing.let_pass(min(elapsed_s, LONGEST_TICK_S))
+        self.player.playing.let_pass(elapsed_s)
         if self.player.step_index != step:
             self.page = 0
-        if not playhead.is_playing:
-            self.keep_time()
-        elif self.player.is_terminal_behind:
-            return
-        self.redraw()
 
     # ------------------------------------------------------------ picture
-
-    def on_resize(self, _event: events.Resize) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.rebuild)
 
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""
