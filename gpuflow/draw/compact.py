@@ -28,7 +28,7 @@ MIN_WIDTH, MIN_HEIGHT = 40, 10
 """Below this no sentence can be read."""
 STAGE_WIDTH, STAGE_HEIGHT = 60, 16
 """From here on the stage at work is drawn."""
-_KEYS = ("step", "play", "help", "quit", "tab", "language", "table", "speed", "theme")
+_KEYS = ("step", "play", "help", "quit", "tab", "language", "table", "speed", "ask")
 """Hints by how much they are missed where only some fit."""
 
 Form = Literal["stage", "words", "line"]

@@ -19,8 +19,6 @@ _TEXTUAL_KEYS = {
     "←→": "right",
     "␣": "space",
     "+-": "plus",
-    "1-8": "1",
-    ".,": "full_stop",
     "⇥": "tab",
     "r": "r",
     "T": "T",
