@@ -93,7 +93,7 @@ class ExploreScreen(TimedScreen):
     # ------------------------------------------------------------ time
 
     @property
-    def is_running(self) -> bool:
+    def is_moving(self) -> bool:
         """Whether rounds go by."""
         return self.is_playing
 

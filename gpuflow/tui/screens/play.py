@@ -57,7 +57,7 @@ class PlayScreen(TimedScreen):
     # ------------------------------------------------------------ time
 
     @property
-    def is_running(self) -> bool:
+    def is_moving(self) -> bool:
         """Whether it plays."""
         return self.player.playhead.is_playing
 

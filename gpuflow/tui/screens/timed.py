@@ -35,8 +35,8 @@ class TimedScreen(Screen[None]):
     # ------------------------------------------------------------ what a screen has of its own
 
     @property
-    def is_running(self) -> bool:
-        """Whether time passes."""
+    def is_moving(self) -> bool:
+        """Whether time passes; Textual itself has an `is_running`, which is another thing."""
         raise NotImplementedError
 
     def pass_time(self, elapsed_s: float) -> None:
@@ -73,7 +73,7 @@ class TimedScreen(Screen[None]):
 
     def keep_time(self) -> None:
         """Have a timer while playing and none while paused."""
-        if not self.is_running:
+        if not self.is_moving:
             self._stop()
         elif self._timer is None:
             self._last_s = time.monotonic()
@@ -88,7 +88,7 @@ class TimedScreen(Screen[None]):
         now_s = time.monotonic()
         elapsed_s, self._last_s = now_s - self._last_s, now_s
         self.pass_time(min(elapsed_s, LONGEST_TICK_S))
-        if not self.is_running:
+        if not self.is_moving:
             self.keep_time()
         elif self.player.is_terminal_behind:
             return
