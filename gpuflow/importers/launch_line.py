@@ -14,7 +14,13 @@ from typing import Any
 from gpuflow.errors import ImportFormatError, InputError, Problem
 from gpuflow.importers.launch.commands import Started, servers
 from gpuflow.importers.launch.engines import Engine, engine
-from gpuflow.importers.launch.files import as_words, manifest_script, owner_of, read_settings
+from gpuflow.importers.launch.files import (
+    as_words,
+    manifest_script,
+    owner_of,
+    read_assignments,
+    read_settings,
+)
 from gpuflow.importers.launch.flags import Flags, read_flags
 from gpuflow.importers.launch.meaning import Meanings, launch_of
 from gpuflow.importers.launch.models import find_model
@@ -93,14 +99,15 @@ def _from_script(script: Script, source: Source, folder: Path) -> Launch:
     started, table = found[0], engine(found[0].engine)
     flags = read_flags(started.words, table)
     said = Meanings(table)
-    if len(found) > 1:
-        said.not_modelled.append(Note("other_servers", {"count": len(found) - 1}))
+    others = sum(not other.is_follower for other in found[1:])
+    if others:
+        said.not_modelled.append(Note("other_servers", {"count": others}))
     model = _combined(said, flags, started, script, folder)
     return launch_of(said, model, str(folder), started.gpu or _device(flags))
 
 
 def _combined(said: Meanings, flags: Flags, started: Started, script: Script, folder: Path) -> str:
-    """Flags and the files they name, in the order in which the engine lets one overrule the other.
+    """Flags and the files they name: a flag overrules a file, and `--set` overrules both.
 
     Returns:
         The model.
@@ -108,15 +115,15 @@ def _combined(said: Meanings, flags: Flags, started: Started, script: Script, fo
     table, model = said.engine, ""
     files = [flag for flag in flags.given if table.means.get(flag.name) == "config"]
     settings = [_settings(flag.value, script, folder, said) for flag in files]
-    if table.file is None:
-        # A file only fills in what the command line leaves open.
-        for found in settings:
-            model = _take_settings(said, table, found)
+    # A file only fills in what the command line leaves open.
+    for found in settings:
+        model = _take_settings(said, table, found)
+    by_file = dict(said.said)
     said.take_flags(flags.given)
     said.unknown += flags.unknown
     if table.file is not None:
-        for found in settings:
-            model = _take_settings(said, table, found)
+        said.note_overruled(by_file)
+        said.take_keys(read_assignments(flags, table))
     said.take_environment(started.environment)
     # A switch that is not known may have taken the model for its value.
     lost = [] if said.text("model") else [word for word in flags.swallowed if "/" in word]

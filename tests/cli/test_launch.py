@@ -37,10 +37,41 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[st
     return str(copy), wanted
 
 
-def test_there_are_more_than_twenty_lines_of_three_engines() -> None:
-    engines = [expected(file)["engine"] for file in FILES]
-    assert len(FILES) >= 20
+def source_of(file: Path) -> str:
+    """The document that a line stands in, as the file's first line says."""
+    first = file.read_text("utf-8").splitlines()[0]
+    assert first.startswith("# From: ")
+    return first.removeprefix("# From: ")
+
+
+DOCUMENTED = [file for file in FILES if not source_of(file).startswith("written for this test")]
+
+
+def test_more_than_twenty_lines_of_three_engines_stand_in_their_documents() -> None:
+    engines = [expected(file)["engine"] for file in DOCUMENTED]
+    assert len(DOCUMENTED) >= 20
     assert all(engines.count(name) >= 5 for name in ("vllm", "sglang", "trtllm"))
+    projects = ("vLLM, docs/", "vLLM recipes, ", "SGLang, ", "TensorRT-LLM, ")
+    assert all(source_of(file).startswith(projects) for file in DOCUMENTED)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        r"(?m)^ *--[\w-]+ \d",
+        r" -[a-z]{1,3} \w",
+        r"--[\w-]+=\S",
+        r"docker run",
+        r"python3? -m ",
+        r"--(config|extra_llm_api_options) ",
+        r"(?m)^services:",
+        r"(?m)^kind: ",
+        r"srun|mpirun",
+    ],
+)
+def test_they_have_every_form_that_a_line_can_have(form: str) -> None:
+    texts = [file.read_text("utf-8") for file in DOCUMENTED]
+    assert any(re.search(form, text) for text in texts)
 
 
 def test_a_line_gives_the_right_split_precision_context_and_memory(

@@ -41,6 +41,11 @@ def words(text: str) -> list[tuple[str, ...]]:
         ("""a '{"m": [1, 2], "n": "x;y"}' b""", [("a", '{"m": [1, 2], "n": "x;y"}', "b")]),
         ("a 'b\nc' d", [("a", "b\nc", "d")]),
         ("$ a b", [("a", "b")]),
+        ("$ a \\\n$   --b 1", [("a", "--b", "1")]),
+        ("a --b 1 \\  # of all\n --c  # end\nd", [("a", "--b", "1", "--c"), ("d",)]),
+        ("a '\\ #' b", [("a", "\\ #", "b")]),
+        ("a --b 1\n  --c\nd", [("a", "--b", "1", "--c"), ("d",)]),
+        ("a --b <HEAD_NODE_IP> -c=<X>:8 > f", [("a", "--b", "<HEAD_NODE_IP>", "-c=<X>:8")]),
         ("", []),
     ],
 )
@@ -55,12 +60,14 @@ def test_files_that_a_script_writes_are_kept_and_nothing_is_run(tmp_path: Path) 
         "cat > ./a.yml <<'EOF'\nx: 1\n  y: $Z\nEOF\n"
         "tee b.yml <<-END\n\tz: 2\n\tEND\n"
         'echo -e "p: 1\\nq: 2" > c.yml\n'
+        "F=d.yml N=3\ncat <<EOF > ${F}\nn: ${N}\nm: $M\nEOF\n"
     )
     script = read_script(source_of("", text))
     assert script.documents == {
         "a.yml": "x: 1\n  y: $Z\n",
         "b.yml": "z: 2\n",
         "c.yml": "p: 1\nq: 2\n",
+        "d.yml": "n: 3\nm: $M\n",
     }
     assert not marker.exists()
 
@@ -75,6 +82,7 @@ def test_files_that_a_script_writes_are_kept_and_nothing_is_run(tmp_path: Path) 
         ("docker run -it vllm/vllm-openai:v0.11.0 --model m", "vllm", ("--model", "m")),
         ("sudo podman run reg.io/vllm/vllm-openai@sha256:0 m", "vllm", ("m",)),
         ("torchrun --nproc_per_node 8 -m sglang.launch_server --tp 8", "sglang", ("--tp", "8")),
+        ("python -m sglang_router.launch_server --dp-size 4", "sglang", ("--dp-size", "4")),
         ("uv run sglang serve m", "sglang", ("m",)),
         ("mpirun -n 16 trtllm-llmapi-launch trtllm-serve m", "trtllm", ("m",)),
         ("srun bash -lc 'cd /x && exec trtllm-serve serve m'", "trtllm", ("m",)),
@@ -256,14 +264,15 @@ def test_the_environment_of_a_kubernetes_manifest_counts(tmp_path: Path) -> None
     assert (launch.dp, launch.experts_over_all, launch.exchange) == (8, True, "deepep_low_latency")
 
 
-def test_which_says_the_last_word_is_the_engine_s_own(tmp_path: Path) -> None:
+def test_the_line_overrules_the_file_that_it_names(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("tensor-parallel-size: 2\nmax-num-seqs: 7\n")
     (tmp_path / "t.yaml").write_text("tensor_parallel_size: 2\n")
     (tmp_path / "run.sh").write_text("vllm serve m -tp 8 --config c.yaml\n")
     (tmp_path / "trt.sh").write_text("trtllm-serve m --tp_size 8 --config t.yaml\n")
     vllm, trtllm = (read_launch(str(tmp_path / name)) for name in ("run.sh", "trt.sh"))
     assert (vllm.tp, vllm.max_sequences) == (8, 7)
-    assert trtllm.tp == 2
+    assert trtllm.tp == 8
+    assert [note.code for note in trtllm.assumed] == ["file_overruled"]
 
 
 def test_a_broken_settings_file_does_not_show_a_secret(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from gpuflow.errors import ImportFormatError, Problem
@@ -28,6 +29,7 @@ _TRTLLM = "trtllm-serve"
 _OTHER_SERVERS = frozenset({"disaggregated", "disaggregated_mpi_worker", "mm_embedding_serve"})
 _RUNNERS = frozenset({"docker", "podman", "nerdctl", "enroot", "singularity", "apptainer"})
 _VLLM_IMAGE = re.compile(r"(?:^|.*/)vllm-openai[\w.-]*(?:[:@].*)?")
+_RANKS = frozenset({"--node-rank", "--node_rank", "--data-parallel-start-rank"})
 _NESTED = re.compile(r"\b(?:vllm|sglang|trtllm)")
 _MOST_NESTED = 3
 _GPU_SIGNS = (("rocm", "mi300x"), ("mi30x", "mi300x"), ("vllm-ascend", "ascend-910b"))
@@ -42,6 +44,8 @@ class Started:
     environment: Mapping[str, str]
     gpu: str
     """A GPU of the catalogue that the image or the environment implies."""
+    is_follower: bool
+    """Whether it is a further node of a server whose first node has a line of its own."""
 
 
 def servers(script: Script, depth: int = 0) -> Iterator[Started]:
@@ -117,7 +121,13 @@ def _image(words: tuple[str, ...]) -> int | None:
 def _started(engine: EngineId, words: tuple[str, ...], command: Command) -> Started:
     before = command.words[: len(command.words) - len(words)]
     environment = {**command.variables, **_container_environment(before)}
-    return Started(engine, words, environment, _gpu(before, environment))
+    gpu = _gpu(before, environment)
+    return Started(engine, words, environment, gpu, is_follower=_is_follower(words))
+
+
+def _is_follower(words: tuple[str, ...]) -> bool:
+    pairs = pairwise(words)
+    return "--headless" in words or any(word in _RANKS and rank != "0" for word, rank in pairs)
 
 
 def _container_environment(words: tuple[str, ...]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpuflow.errors import ImportFormatError, InputError, Problem
 from gpuflow.importers.launch.engines import ENGINES, Engine, engine
+from gpuflow.importers.launch.flags import Flags
 from gpuflow.importers.launch.reading import EngineId
 from gpuflow.importers.launch.script import Script, read_script
 from gpuflow.scenario import nodes
@@ -83,6 +84,15 @@ def as_words(settings: Mapping[str, Any], owner: Engine) -> list[str]:
         elif "." not in key:
             words.append(f"{flag}={value}")
     return words
+
+
+def read_assignments(flags: Flags, owner: Engine) -> dict[str, Any]:
+    """Keys of the engine's file that `--set KEY=VALUE` gives on the command line."""
+    given = [flag.value for flag in flags.given if owner.means.get(flag.name) == "assignment"]
+    pairs = (text.partition("=") for text in given)
+    return {
+        key: value == "true" if value in {"true", "false"} else value for key, _, value in pairs
+    }
 
 
 def owner_of(settings: Mapping[str, Any]) -> EngineId | None:

@@ -48,13 +48,14 @@ class Meanings:
     ignored: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     not_modelled: list[Note] = field(default_factory=list)
+    assumed: list[Note] = field(default_factory=list)
 
     def take_flags(self, given: Iterable[Given]) -> None:
         """Flags of a command line, or of a file whose keys are flags."""
         for flag in given:
             meaning, reason = self.engine.means.get(flag.name), self.engine.changes.get(flag.name)
             value = flag.value or ("true" if flag.is_on else "false")
-            if meaning == "config":
+            if meaning in {"config", "assignment"}:
                 continue
             if meaning is not None:
                 self.say(meaning, flag.written, value)
@@ -78,6 +79,13 @@ class Meanings:
                 self.ignored.append(key)
             else:
                 self.unknown.append(key)
+
+    def note_overruled(self, before: Mapping[str, tuple[str, str]]) -> None:
+        """Say where a flag overrules what a file said before: older releases let the file."""
+        for meaning, (key, value) in before.items():
+            flag, now = self.said[meaning]
+            if now != value:
+                self.assumed.append(Note("file_overruled", {"flag": flag, "key": key}))
 
     def take_environment(self, variables: Mapping[str, str]) -> None:
         """Variables that the engine reads."""
@@ -188,7 +196,7 @@ def launch_of(said: Meanings, model: str, folder: str, gpu: str) -> Launch:
         understood=tuple(said.understood),
         ignored=tuple(dict.fromkeys(said.ignored)),
         unknown=tuple(dict.fromkeys(said.unknown)),
-        assumed=(*split.notes, *notes),
+        assumed=(*said.assumed, *split.notes, *notes),
         not_modelled=tuple(said.not_modelled),
     )
 
