@@ -53,11 +53,15 @@ class Output:
 
     def document(self, content: Mapping[str, object]) -> None:
         """The verb's JSON document, its schema first."""
+        self.write(self.document_text(content))
+
+    def document_text(self, content: Mapping[str, object]) -> str:
+        """The verb's JSON document as text, for a file or for stdout."""
         document = {"schema": f"gpuflow/{self.verb}/1", **content, **self.beside}
         # Escapes keep the document whole where the encoding cannot carry it.
         plain = not can_show(self.streams.stdout, f"{CHINESE}µ⇄")
         text = json.dumps(document, indent=2, ensure_ascii=plain, allow_nan=False)
-        self.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+        return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
     def tables(self, *parts: Table | str) -> None:
         """Tables for people, as text or Markdown, one below the other.

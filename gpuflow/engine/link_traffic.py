@@ -75,20 +75,8 @@ def fabric_traffic(timeline: Timeline) -> FabricTraffic:
 
     Equal messages are charged once and counted.
     """
-    messages = Counter(
-        Message(
-            span.phase,
-            span.collective,
-            span.algorithm,
-            span.groups,
-            span.root,
-            round(span.message_size_bytes),
-            span.traffic_class,
-            _time_s(span),
-        )
-        for span in timeline.spans
-        if span.collective is not None
-    )
+    found = (message_of(span) for span in timeline.spans)
+    messages = Counter(message for message in found if message is not None)
     fabric = build_fabric(timeline.scenario.cluster, mesh_of(timeline.scenario).n_ranks)
     return FabricTraffic(
         fabric,
@@ -107,6 +95,22 @@ def fabric_traffic(timeline: Timeline) -> FabricTraffic:
             )
             for message, times in messages.items()
         ),
+    )
+
+
+def message_of(span: Span) -> Message | None:
+    """The message that a span sends; None where it sends none."""
+    if span.collective is None:
+        return None
+    return Message(
+        span.phase,
+        span.collective,
+        span.algorithm,
+        span.groups,
+        span.root,
+        round(span.message_size_bytes),
+        span.traffic_class,
+        _time_s(span),
     )
 
 

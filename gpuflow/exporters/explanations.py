@@ -106,6 +106,26 @@ def _row(figure: Figure, language: Language) -> tuple[Cell, ...]:
     )
 
 
+def sources_table(figures: Sequence[Figure], language: Language) -> Table:
+    """Who published what the figures rest on, and for which of their inputs."""
+    behind: dict[tuple[str, str], dict[str, None]] = {}
+    for one in (one for figure in figures for one in figure.inputs):
+        if one.source:
+            origin = t(f"explain.origin.{one.origin}", language)
+            behind.setdefault((one.source, origin), {})[_input_text(one, language)] = None
+    mark = "；" if language == "zh" else "; "
+    return Table(
+        title=t("report.sources", language),
+        columns=tuple(
+            Column(t(f"report.column.{name}", language)) for name in ("source", "origin", "inputs")
+        ),
+        rows=tuple(
+            (Cell(source), Cell(origin), Cell(mark.join(texts)))
+            for (source, origin), texts in behind.items()
+        ),
+    )
+
+
 def shown(formula: str) -> str:
     """A formula as people write it.
 

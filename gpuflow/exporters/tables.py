@@ -75,12 +75,12 @@ def table_of(
 def markdown(table: Table) -> str:
     """A GitHub-flavoured Markdown table, its title a heading and its notes a list."""
     table = clean(table)
-    blocks = [f"## {_literal(table.title)}"] if table.title else []
-    blocks += ["  \n".join(map(_literal, table.intro))] if table.intro else []
+    blocks = [f"## {literal(table.title)}"] if table.title else []
+    blocks += ["  \n".join(map(literal, table.intro))] if table.intro else []
     if table.columns:
         blocks.append(_markdown_rows(table))
     if table.notes:
-        blocks.append("\n".join(f"- {_literal(note)}" for note in table.notes))
+        blocks.append("\n".join(f"- {literal(note)}" for note in table.notes))
     return "\n\n".join(blocks)
 
 
@@ -95,10 +95,10 @@ def _markdown_rows(table: Table) -> str:
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(_literal(cell).replace(chr(10), '<br>') for cell in cells)} |"
+    return f"| {' | '.join(literal(cell).replace(chr(10), '<br>') for cell in cells)} |"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Text whose signs Markdown does not take for its own."""
     for sign in ("\\", "|", "`", "*", "<", "["):
         text = text.replace(sign, f"\\{sign}")
