@@ -13,6 +13,7 @@ from gpuflow.cli.options import Sizes, bad_option, one_of, sizes, whole
 from gpuflow.cli.output import Output
 from gpuflow.cli.streams import can_show
 from gpuflow.errors import InputError, ScenarioError
+from gpuflow.scenario.spec import COLLECTIVES
 
 if TYPE_CHECKING:
     from gpuflow.cluster.selection import Case, Selection
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
     from gpuflow.exporters.tables import Table
     from gpuflow.scenario.spec import ClusterSpec
 
-OPERATIONS = (
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-    "broadcast",
-    "reduce",
-    "scatter",
-    "gather",
-    "send_recv",
-)
 ITEM_BYTES = {
     "int8": 1,
     "uint8": 1,
@@ -68,7 +58,7 @@ MOST_TRACED = 1 << 20
 """Elements over all ranks that a trace writes out; more is no longer read by anybody."""
 MOST_TRACED_RANKS = 128
 
-OperationArgument = Annotated[str, typer.Argument(parser=one_of("OP", OPERATIONS), metavar="OP")]
+OperationArgument = Annotated[str, typer.Argument(parser=one_of("OP", COLLECTIVES), metavar="OP")]
 RanksOption = Annotated[
     int | None, typer.Option(parser=whole("--ranks", 2, MOST_RANKS), metavar="N")
 ]

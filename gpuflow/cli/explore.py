@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuflow.cli.collective import OPERATIONS
 from gpuflow.cli.options import bad_option, one_of, whole
 from gpuflow.cli.output import Output
+from gpuflow.scenario.spec import COLLECTIVES
 
 if TYPE_CHECKING:
     from gpuflow.draw.explore_view import ExploreView
@@ -24,7 +24,7 @@ DEFAULT_RANKS = 8
 
 CollectiveOption = Annotated[
     str | None,
-    typer.Option("--collective", parser=one_of("--collective", OPERATIONS), metavar="OP"),
+    typer.Option("--collective", parser=one_of("--collective", COLLECTIVES), metavar="OP"),
 ]
 AlgorithmOption = Annotated[str | None, typer.Option("--algorithm", metavar="NAME")]
 RanksOption = Annotated[

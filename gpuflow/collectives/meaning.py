@@ -46,7 +46,7 @@ def meaning(collective: str, inputs: Sequence[Vector], root: int = 0) -> Outputs
     """The outputs every algorithm of `collective` must produce from `inputs`.
 
     Args:
-        collective: One of `gpuflow.collectives.places.COLLECTIVES`.
+        collective: One of `gpuflow.scenario.spec.COLLECTIVES`.
         inputs: One array a peer; chunks of one vector where the collective starts from chunks.
         root: The root, or the sender of send_recv.
 

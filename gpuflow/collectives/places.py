@@ -10,18 +10,8 @@ import numpy as np
 
 from gpuflow.collectives.chunks import chunk_edges
 from gpuflow.collectives.schedule import Places, Schedule
+from gpuflow.scenario.spec import COLLECTIVES
 
-COLLECTIVES = (
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-    "broadcast",
-    "reduce",
-    "scatter",
-    "gather",
-    "send_recv",
-)
 ROOTED = frozenset({"broadcast", "reduce", "scatter", "gather", "send_recv"})
 """Collectives in which one peer, the root, has a part of its own (send_recv: the sender)."""
 
@@ -30,7 +20,7 @@ def places(collective: str, n_ranks: int, n_elements: int, root: int = 0) -> Pla
     """Where each peer's input and output lie.
 
     Args:
-        collective: One of `COLLECTIVES`.
+        collective: One of `gpuflow.scenario.spec.COLLECTIVES`.
         n_ranks: R, at least 1.
         n_elements: N by the collective's size convention (`gpuflow.collectives.schedule`).
         root: The peer with the part of its own; in send_recv the sender, whose receiver is the

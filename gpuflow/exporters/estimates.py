@@ -8,7 +8,6 @@ from dataclasses import replace
 from gpuflow.draw.scene import step_texts
 from gpuflow.engine.curves_used import curves_used
 from gpuflow.engine.metrics import Estimate, RankMemory
-from gpuflow.engine.timeline import StepTime
 from gpuflow.exporters.collective_tables import detail_notes
 from gpuflow.exporters.collectives import calibration_record
 from gpuflow.exporters.figures import (
@@ -16,7 +15,7 @@ from gpuflow.exporters.figures import (
     time_or_nothing,
 )
 from gpuflow.exporters.fitting import fits_document, fits_rows, shortage_text
-from gpuflow.exporters.plain import scenario_line
+from gpuflow.exporters.plain import scenario_line, step_record
 from gpuflow.exporters.tables import Cell, Column, Table, table_of
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_bytes, format_share, format_time
@@ -34,7 +33,7 @@ def estimate_document(estimate: Estimate, language: Language) -> dict[str, objec
         "tpot_at": [{"position": at.position, "tpot_s": at.tpot_s} for at in estimate.tpot_at],
         "tokens_per_s_per_user": estimate.tokens_per_s_per_user,
         "tokens_per_s": estimate.tokens_per_s,
-        "steps": [_step_record(step) for step in estimate.steps],
+        "steps": [step_record(step) for step in estimate.steps],
         "traffic": [
             {
                 "class": row.traffic_class,
@@ -93,18 +92,6 @@ def estimate_document(estimate: Estimate, language: Language) -> dict[str, objec
             {"id": code, "text": t(f"not_modelled.{code}", language)}
             for code in estimate.not_modelled
         ],
-    }
-
-
-def _step_record(step: StepTime) -> dict[str, object]:
-    return {
-        "id": step.id,
-        "number": step.index + 1,
-        "phase": step.phase,
-        "duration_s": step.duration_s,
-        "compute_s": step.compute_s,
-        "communication_s": step.communication_s,
-        "host_s": step.host_s,
     }
 
 

@@ -39,6 +39,19 @@ def _lines(sentences: list[str], width: int | None) -> list[str]:
     return lines if width is None else [part for line in lines for part in wrap(line, width)]
 
 
+def step_record(step: StepTime) -> dict[str, object]:
+    """A step's times for programs."""
+    return {
+        "id": step.id,
+        "number": step.index + 1,
+        "phase": step.phase,
+        "duration_s": step.duration_s,
+        "compute_s": step.compute_s,
+        "communication_s": step.communication_s,
+        "host_s": step.host_s,
+    }
+
+
 def step_records(timeline: Timeline, language: Language) -> list[dict[str, object]]:
     """The steps for programs: ids, figures and the texts of one language."""
     found: list[dict[str, object]] = []
@@ -46,13 +59,7 @@ def step_records(timeline: Timeline, language: Language) -> list[dict[str, objec
         texts = step_texts(timeline, step.index, language)
         found.append(
             {
-                "id": step.id,
-                "number": step.index + 1,
-                "phase": step.phase,
-                "duration_s": step.duration_s,
-                "compute_s": step.compute_s,
-                "communication_s": step.communication_s,
-                "host_s": step.host_s,
+                **step_record(step),
                 "title": texts.title,
                 "summary": texts.summary,
                 "detail": texts.detail,

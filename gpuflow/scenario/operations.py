@@ -8,6 +8,7 @@ from typing import TypeVar, cast, get_args
 from gpuflow.scenario.nodes import Node, Problems
 from gpuflow.scenario.reader import Fields, fields_of
 from gpuflow.scenario.spec import (
+    COLLECTIVES,
     Collective,
     CollectiveOp,
     ComputeOp,
@@ -25,8 +26,8 @@ from gpuflow.scenario.spec import (
     StagesOp,
 )
 
-COLLECTIVES: tuple[Collective, ...] = tuple(
-    name for name in get_args(Collective) if name != "send_recv"
+GROUP_COLLECTIVES: tuple[Collective, ...] = tuple(
+    name for name in COLLECTIVES if name != "send_recv"
 )
 """Point to point has an operation of its own: send."""
 GROUPS: tuple[GroupName, ...] = get_args(GroupName)
@@ -199,7 +200,7 @@ class _Reader:
         if node is not None and node.value == "send_recv":
             self.problems.add("send_not_collective", node, key=self.key, hint="use_send")
             return None
-        return _choice(fields, "collective", COLLECTIVES, "unknown_collective")
+        return _choice(fields, "collective", GROUP_COLLECTIVES, "unknown_collective")
 
     def _unfit(
         self,

@@ -22,10 +22,10 @@ from gpuflow.scenario.draft import (
     WORKLOAD_REQUIRED,
 )
 from gpuflow.scenario.operations import (
-    COLLECTIVES,
     COMPUTE_PARTS,
     CONDITIONS,
     FITTING,
+    GROUP_COLLECTIVES,
     GROUPS,
     HOST_ACTIONS,
     LAYER_PARTS,
@@ -236,6 +236,10 @@ def _step() -> Schema:
             "detail": _ref("text", "What happens."),
             "network": _ref("text", "What it asks of the network."),
             "latency": _ref("text", "What its time is made of."),
+            "takeaway": _ref("text", "The one sentence to remember; may be left out."),
+            "notes": _ref(
+                "text", "For whoever presents the step, a paragraph a line; may be left out."
+            ),
             "idle": _ref("text", "Said where the split leaves the step nothing to do."),
             "operations": _list_of("operation_in_step"),
         },
@@ -290,7 +294,7 @@ def _collectives() -> list[Schema]:
             {
                 "collective": _words(
                     "NCCL's name in snake case.",
-                    [c for c in COLLECTIVES if c in FITTING[payload][0]],
+                    [c for c in GROUP_COLLECTIVES if c in FITTING[payload][0]],
                 ),
                 "group": _words(
                     "In every group of that name.", [g for g in GROUPS if g in FITTING[payload][1]]

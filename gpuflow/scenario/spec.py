@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from gpuflow.scenario.model_spec import ModelSpec
 
@@ -27,6 +27,7 @@ Collective = Literal[
     "gather",
     "send_recv",
 ]
+COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 GroupName = Literal["tp", "pp", "dp", "ep", "replica", "world"]
 StageSelector = Literal["first", "rest", "last", "all"]
 ComputePart = Literal["embedding", "attention", "mlp", "head", "sampling"]
@@ -280,6 +281,10 @@ class StepSpec:
     detail: Text
     network: Text
     latency: Text
+    takeaway: Text | None = None
+    """The one sentence to remember of it."""
+    notes: Text | None = None
+    """For whoever presents it, a paragraph a line: what to say, to show and to ask."""
     idle: Text | None = None
     """Said instead of the summary when the split leaves nothing to do here."""
     operations: tuple[Operation, ...]

@@ -14,8 +14,9 @@ from gpuflow.collectives.algorithms import (
     needs_switch,
 )
 from gpuflow.collectives.meaning import meaning, start
-from gpuflow.collectives.places import COLLECTIVES, ROOTED
+from gpuflow.collectives.places import ROOTED
 from gpuflow.collectives.replay import run
+from gpuflow.scenario.spec import COLLECTIVES
 
 EVERY = [
     pytest.param(collective, algorithm, id=f"{collective}-{algorithm}")

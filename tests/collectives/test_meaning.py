@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gpuflow.collectives.meaning import meaning, start
-from gpuflow.collectives.places import COLLECTIVES, places
+from gpuflow.collectives.places import places
+from gpuflow.scenario.spec import COLLECTIVES
 
 
 def lists(vectors):
