@@ -11,6 +11,8 @@ import typer
 
 from gpuflow.cli.options import bad_option, one_of
 from gpuflow.draw.theme import THEMES
+from gpuflow.errors import InputError
+from gpuflow.units import UnitError, parse_time
 
 if TYPE_CHECKING:
     from gpuflow.engine.pace import Pace
@@ -41,6 +43,23 @@ def screen_size(text: str) -> ScreenSize:
     if not 0 < min(columns, rows) <= max(columns, rows) <= _LARGEST_SCREEN:
         raise bad_option("--size", "option_size", found=text, most=_LARGEST_SCREEN)
     return ScreenSize(columns, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChange:
+    """A size that a screen takes on after some seconds."""
+
+    after_s: float
+    size: ScreenSize
+
+
+def size_change(text: str) -> SizeChange:
+    """Time and size of `5s:80x24`."""
+    time, _, size = text.partition(":")
+    try:
+        return SizeChange(parse_time(time.strip()), screen_size(size))
+    except (UnitError, InputError):
+        raise bad_option("--resize", "option_resize", found=text) from None
 
 
 def number_up_to(option: str, most: float) -> Callable[[str], float]:
@@ -93,9 +112,6 @@ def step_named(option: str, text: str, timeline: Timeline) -> int:
 
 def moment_of(at: str | None, timeline: Timeline, pace: Pace) -> float:
     """Screen seconds of a step's number or id, or of a simulated time."""
-    from gpuflow.errors import InputError
-    from gpuflow.units import UnitError, parse_time
-
     if at is None:
         return 0.0
     try:

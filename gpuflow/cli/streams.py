@@ -115,6 +115,19 @@ def write_data(streams: Streams, text: str, *, may_be_lost: bool = False) -> Non
     write_text(streams.stdout, text)
 
 
+def write_bytes(streams: Streams, data: bytes) -> None:
+    """Write on stdout what is no text.
+
+    Raises:
+        WriteError: As `write_data` does.
+    """
+    write_data(streams, "")
+    try:
+        streams.stdout.buffer.write(data)
+    except OSError as reason:
+        raise WriteError(reason) from None
+
+
 @contextmanager
 def closing(streams: Streams) -> Iterator[Status]:
     """Flush at the end; a reader who has gone away is no error.

@@ -7,33 +7,43 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpuflow.cli.data_forms import DATA_FORMS, data_text
 from gpuflow.cli.options import Request, bad_option, one_of
 from gpuflow.cli.output import Output
+from gpuflow.cli.pixels import PIXEL_FORMS, FontOption, animation, refuse_needless
 from gpuflow.cli.screens import (
     DEFAULT_SIZE,
     AsciiOption,
     AtOption,
     FpsOption,
     ScreenSize,
+    SizeChange,
     SizeOption,
     SpeedOption,
     StepOption,
     ThemeOption,
     moment_of,
+    size_change,
     step_named,
 )
+from gpuflow.cli.streams import write_bytes
 from gpuflow.draw.ascii import ascii_text
 from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from gpuflow.draw.frame import Frame
     from gpuflow.exporters.film import Film
 
-FORMS = ("svg", "html", "txt")
+FORMS = ("svg", "html", "txt", *PIXEL_FORMS, *DATA_FORMS)
 RECORD_FPS = 10.0
 
 FromOption = Annotated[str | None, typer.Option("--from", metavar="STEP")]
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="STEP")]
+ResizeOption = Annotated[
+    list[SizeChange] | None,
+    typer.Option("--resize", parser=size_change, metavar="TIME:COLSxROWS"),
+]
 FileOption = Annotated[str | None, typer.Option("--file", metavar="FILE")]
 ToOption = Annotated[
     str | None,
@@ -48,6 +58,7 @@ def record(
     until: UntilOption = None,
     file: FileOption = None,
     size: SizeOption = None,
+    resize: ResizeOption = None,
     fps: FpsOption = None,
     speed: SpeedOption = None,
     theme: ThemeOption = None,
@@ -74,6 +85,7 @@ def record(
         fps=fps or RECORD_FPS,
         speed=speed or 1.0,
         has_color=not output.no_color,
+        sizes=[(to.after_s, to.size.columns, to.size.rows) for to in resize or ()],
     )
     _write(output, file, "\n".join(lines))
     return 0
@@ -89,13 +101,37 @@ def export(
     size: SizeOption = None,
     theme: ThemeOption = None,
     ascii_: AsciiOption = False,
+    fps: FpsOption = None,
+    font: FontOption = None,
 ) -> int:
-    """Write pictures of one step, one moment, or all steps."""
-    from gpuflow.exporters.pictures import WRITERS
-
+    """Write pictures of one step, one moment, or all steps; or the timeline as data."""
+    form = to or _form_of(file)
+    refuse_needless(form, fps, font, file, output)
+    if form in DATA_FORMS:
+        of_screens = {"--at": at, "--size": size, "--theme": theme, "--ascii": ascii_}
+        _write(output, file, data_text(output, request, form, step, of_screens))
+        return 0
     if at is not None and step is not None:
         raise bad_option("--step", "option_step_and_at")
     film = _film(output, request, size, is_ascii=ascii_)
+    look, language = load_theme(theme or THEMES[0]), film.scene.language
+    if form == "gif":
+        _write_bytes(output, file, animation(film, at, step, look, font or (), fps))
+        return 0
+    pictures = _stills(film, at, step)
+    if form == "png":
+        from gpuflow.exporters.raster import png
+
+        _write_bytes(output, file, png(pictures, look, language, font or ()))
+        return 0
+    from gpuflow.exporters.pictures import WRITERS
+
+    _write(output, file, WRITERS[form](pictures, look, language))
+    return 0
+
+
+def _stills(film: Film, at: str | None, step: str | None) -> list[tuple[str, Frame]]:
+    """Pictures of one moment, one step or all steps, with their titles."""
     timeline, texts = film.pace.timeline, film.scene.texts
     if at is not None:
         moment_s = moment_of(at, timeline, film.pace)
@@ -110,13 +146,9 @@ def export(
         film.scene.t("text.heading", step=index + 1, title=texts[index].title)
         for index, _ in frames
     ]
-    if ascii_:
+    if film.is_ascii:
         titles = [ascii_text(title) for title in titles]
-    pictures = [(title, frame) for title, (_, frame) in zip(titles, frames, strict=True)]
-    write = WRITERS[to or _form_of(file)]
-    text = write(pictures, load_theme(theme or THEMES[0]), film.scene.language)
-    _write(output, file, text)
-    return 0
+    return [(title, frame) for title, (_, frame) in zip(titles, frames, strict=True)]
 
 
 def _form_of(file: str | None) -> str:
@@ -142,9 +174,21 @@ def _write(output: Output, file: str | None, text: str) -> None:
     """To a file in UTF-8, or to stdout."""
     if file is None:
         output.write(text)
-        return
+    else:
+        _put(file, f"{text}\n".encode())
+
+
+def _write_bytes(output: Output, file: str | None, data: bytes) -> None:
+    """To a file, or to stdout."""
+    if file is None:
+        write_bytes(output.streams, data)
+    else:
+        _put(file, data)
+
+
+def _put(file: str, data: bytes) -> None:
     try:
-        Path(file).write_text(f"{text}\n", "utf-8", newline="\n")
+        Path(file).write_bytes(data)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         problem = Problem(code="file_unwritable", file=file, values={"reason": reason})

@@ -7,7 +7,7 @@ the same scenario and options give the same bytes on every machine.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpuflow.draw.changes import changed_span
 from gpuflow.draw.frame import Frame, Row
@@ -28,6 +28,7 @@ def recording(
     fps: float,
     speed: float = 1.0,
     has_color: bool = True,
+    sizes: Sequence[tuple[float, int, int]] = (),
 ) -> Iterator[str]:
     """The lines of a recording.
 
@@ -39,6 +40,8 @@ def recording(
         fps: Pictures per second of the recording.
         speed: Screen seconds per second of the recording.
         has_color: False: attributes such as bold alone.
+        sizes: (seconds, columns, rows): sizes that the screen takes on while it is recorded, by
+            seconds after the first picture; before the first of them it is the film's own.
 
     Yields:
         A line, without its end.
@@ -48,22 +51,29 @@ def recording(
     header["env"] = {"TERM": "xterm-256color"}
     yield json.dumps(header, ensure_ascii=False)
     painter = _Painter(theme, has_color=has_color)
-    yield _event(0.0, f"\x1b[?25l\x1b[2J{painter.whole(film.frame(first_s))}")
     shown = film.frame(first_s)
+    yield _event(0.0, f"\x1b[?25l\x1b[2J{painter.whole(shown)}")
+    changing = sorted(sizes, key=lambda change: change[0])
     count = 1 + int(max(last_s - first_s, 0.0) / speed * fps)
     for index in range(1, count + 1):
         is_last = index == count
         screen_s = last_s if is_last else first_s + index / fps * speed
-        frame = film.frame(screen_s, is_playing=not is_last, speed=speed)
-        changes = painter.changes(shown, frame)
-        if changes:
+        size = (shown.width, shown.height)
+        while changing and changing[0][0] <= index / fps:
+            size = changing.pop(0)[1:]
+        frame = film.frame(screen_s, is_playing=not is_last, speed=speed, size=size)
+        if (frame.width, frame.height) != (shown.width, shown.height):
+            yield _event(_FIRST_S + index / fps, f"{frame.width}x{frame.height}", kind="r")
+            yield _event(_FIRST_S + index / fps, f"\x1b[0m\x1b[2J{painter.whole(frame)}")
+        elif changes := painter.changes(shown, frame):
             yield _event(_FIRST_S + index / fps, changes)
         shown = frame
-    yield _event(_FIRST_S + (count + 1) / fps, f"\x1b[0m\x1b[{film.rows};1H\x1b[?25h")
+    yield _event(_FIRST_S + (count + 1) / fps, f"\x1b[0m\x1b[{shown.height};1H\x1b[?25h")
 
 
-def _event(time_s: float, data: str) -> str:
-    return json.dumps([round(time_s, 6), "o", data], ensure_ascii=False)
+def _event(time_s: float, data: str, *, kind: str = "o") -> str:
+    """Output ("o"), or the terminal's new size ("r")."""
+    return json.dumps([round(time_s, 6), kind, data], ensure_ascii=False)
 
 
 class _Painter:

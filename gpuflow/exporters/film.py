@@ -38,13 +38,21 @@ class Film:
         """The play in the language at hand."""
         return scene_of(self.moments, "en" if self.is_ascii else self.language)
 
-    def frame(self, screen_s: float, *, is_playing: bool = False, speed: float = 1.0) -> Frame:
-        """The picture at a screen second."""
+    def frame(
+        self,
+        screen_s: float,
+        *,
+        is_playing: bool = False,
+        speed: float = 1.0,
+        size: tuple[int, int] | None = None,
+    ) -> Frame:
+        """The picture at a screen second; in another size (columns, rows) if one is given."""
+        columns, rows = size or (self.columns, self.rows)
         view = PlayView(
             scene=self.scene,
             state=self.moments.at(screen_s),
-            width=self.columns,
-            height=self.rows,
+            width=columns,
+            height=rows,
             is_playing=is_playing,
             speed=speed,
         )

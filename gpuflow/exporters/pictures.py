@@ -8,6 +8,7 @@ from html import escape
 from gpuflow.cells import cell_width
 from gpuflow.draw.frame import Frame, Row
 from gpuflow.draw.theme import Look, Theme
+from gpuflow.exporters.signs import POLYGONS
 
 Titled = tuple[str, Frame]
 """A picture with its title."""
@@ -16,6 +17,8 @@ FONT_SIZE = 14
 CELL_WIDTH, CELL_HEIGHT = 8.4, 17
 """Of a cell, in pixels; line pieces of monospaced fonts are as tall as that."""
 PAD = 10
+RARE_SIGNS = frozenset("⏸⏩🔥")
+"""What fonts of letters do not have."""
 FONTS = (
     "'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', 'Sarasa Mono SC', Menlo, Consolas, "
     "'PingFang SC', 'Microsoft YaHei', monospace"
@@ -67,24 +70,39 @@ def _svg_row(row: Row, top: float, theme: Theme) -> list[str]:
                 f' width="{_n(cells * CELL_WIDTH)}" height="{CELL_HEIGHT}" fill="{look.bg}"/>'
             )
         lead = len(text) - len(text.lstrip(" "))
-        shown = text.strip(" ")
-        if shown:
-            places = _places(shown, cell + lead)
-            lines.append(
-                f'<text class="{role}" y="{_n(top + FONT_SIZE - 1)}" x="{places}">'
-                f"{escape(shown)}</text>"
-            )
+        lines += _svg_text(text.strip(" "), cell + lead, top, role)
         cell += cells
     return lines
 
 
-def _places(text: str, cell: int) -> str:
-    """The left edge of every character."""
-    places: list[str] = []
+def _svg_text(text: str, cell: int, top: float, role: str) -> list[str]:
+    """Characters, each with its left edge; signs that few fonts have as shapes."""
+    shown, places, shapes = "", [], []
     for character in text:
-        places.append(_n(PAD + cell * CELL_WIDTH))
+        x = PAD + cell * CELL_WIDTH
+        if character in RARE_SIGNS:
+            shapes.append(_svg_sign(character, x, top, role))
+        else:
+            shown += character
+            places.append(_n(x))
         cell += cell_width(character)
-    return " ".join(places)
+    line = (
+        f'<text class="{role}" y="{_n(top + FONT_SIZE - 1)}" x="{" ".join(places)}">'
+        f"{escape(shown)}</text>"
+    )
+    return [line, *shapes] if shown.strip() else shapes
+
+
+def _svg_sign(character: str, x: float, top: float, role: str) -> str:
+    width = cell_width(character) * CELL_WIDTH
+    path = "".join(
+        "M" + "L".join(f"{_n(px * width)} {_n(py * CELL_HEIGHT)}" for px, py in polygon) + "Z"
+        for polygon in POLYGONS[character]
+    )
+    return (
+        f'<g class="{role}" transform="translate({_n(x)} {_n(top)})">'
+        f'<title>{character}</title><path d="{path}"/></g>'
+    )
 
 
 def _svg_rule(look: Look) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,3 +67,40 @@ def gpuflow(monkeypatch: pytest.MonkeyPatch) -> Gpuflow:
         return Result(code, out.text(), err.text())
 
     return call
+
+
+BROWSER = shutil.which("chromium")
+_BROWSER_OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--enable-logging=stderr", "--v=0", "--virtual-time-budget=1000"),
+)
+
+
+@dataclass
+class Page:
+    """What a browser made of an address."""
+
+    dom: str
+    console: list[str]
+    """What the page and the browser complain of."""
+
+
+@pytest.fixture
+def browse(tmp_path: Path) -> Callable[[str], Page]:
+    """Open an address in headless Chromium; skips where it is absent."""
+    if BROWSER is None:
+        pytest.skip("needs Chromium")
+
+    def open_page(address: str) -> Page:
+        place = f"--user-data-dir={tmp_path / 'browser'}"
+        done = subprocess.run(
+            [BROWSER, *_BROWSER_OPTIONS, place, "--dump-dom", address],
+            capture_output=True,
+            check=True,
+            encoding="utf-8",
+            timeout=120,
+        )
+        return Page(done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line])
+
+    return open_page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -13,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PICTURE = ROOT / "tests" / "data" / "readme" / "play-80x24.txt"
+DRAWING = PICTURE.with_name("play.svg")
+DRAWING_COMMAND = "gpuflow export --profile ideal --at 60us --size 100x30"
 PICTURE_COMMAND = "gpuflow play --profile ideal --at 60us --size 80x24 --print"
 
 pytestmark = pytest.mark.skipif(not README.is_file(), reason="not run from a checkout")
@@ -32,6 +35,16 @@ def test_the_picture_is_what_its_command_prints(gpuflow: Callable[..., Any]) -> 
     assert f"```\n{picture}```" in readme
     printed = gpuflow(*shlex.split(PICTURE_COMMAND)[1:], "--lang", "en")
     assert printed.out == picture
+
+
+def test_the_drawing_is_what_its_command_writes(gpuflow: Callable[..., Any]) -> None:
+    readme = README.read_text("utf-8")
+    assert f"]({DRAWING.relative_to(ROOT).as_posix()})" in readme
+    assert f"`{DRAWING_COMMAND}`" in readme
+    written = gpuflow(*shlex.split(DRAWING_COMMAND)[1:], "--lang", "en")
+    if os.environ.get("GPUFLOW_UPDATE_GOLDEN"):
+        DRAWING.write_text(written.out, "utf-8")
+    assert written.out == DRAWING.read_text("utf-8")
 
 
 def test_there_are_examples() -> None:

@@ -18,7 +18,7 @@ from gpuflow.engine.pace import Pace
 from gpuflow.engine.simulate import simulate
 from gpuflow.exporters.cast import recording
 from gpuflow.exporters.film import Film
-from gpuflow.exporters.pictures import PAD
+from gpuflow.exporters.pictures import FONT_SIZE, PAD
 from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.scenario.spec import Language
 
@@ -116,20 +116,24 @@ def test_a_drawing_holds_every_character_in_its_cell(
         *("--lang", language),
     ).out
     root = ElementTree.fromstring(text)
-    rows: dict[str, list[str]] = {}
-    for item in root.iter("{http://www.w3.org/2000/svg}text"):
-        cells = rows.setdefault(item.attrib["y"], [" "] * 80)
+    rows: dict[float, list[str]] = {}
+
+    def put(top: float, place: str, character: str) -> None:
+        cell = round((float(place) - PAD) / 8.4)
+        cells = rows.setdefault(top, [" "] * 80)
+        cells[cell] = character
+        if cell_width(character) == 2:
+            cells[cell + 1] = ""
+
+    space = "{http://www.w3.org/2000/svg}"
+    for item in root.iter(f"{space}text"):
         places = item.attrib["x"].split()
-        shown = item.text or ""
-        assert len(places) == len(shown)
-        for place, character in zip(places, shown, strict=True):
-            cell = round((float(place) - PAD) / 8.4)
-            cells[cell] = character
-            if cell_width(character) == 2:
-                cells[cell + 1] = ""
-    drawn = [
-        "".join(cells).rstrip() for _, cells in sorted(rows.items(), key=lambda i: float(i[0]))
-    ]
+        for place, character in zip(places, item.text or "", strict=True):
+            put(float(item.attrib["y"]) - FONT_SIZE + 1, place, character)
+    for item in root.iter(f"{space}g"):
+        place, top = re.findall(r"[\d.]+", item.attrib["transform"])
+        put(float(top), place, item.findtext(f"{space}title") or "")
+    drawn = ["".join(cells).rstrip() for _, cells in sorted(rows.items())]
     wanted = film(language).still(1).text().splitlines()
     assert drawn == [line for line in wanted if line.strip()]
     assert load_theme(theme).background in text
@@ -149,6 +153,19 @@ def test_a_page_holds_all_steps_and_asks_for_nothing(language: Language, gpuflow
         assert "\n".join(line.rstrip() for line in shown.split("\n")) == shot.still(step).text()
         assert f'href="#step-{step + 1}"' in page
         assert f'id="step-{step + 1}"' in page
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_browser_opens_the_page_without_complaint(
+    language: Language, gpuflow: Any, browse: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "steps.html"
+    assert (
+        gpuflow("export", "--profile", "ideal", "--file", str(file), "--lang", language).code == 0
+    )
+    page = browse(file.as_uri())
+    assert page.console == []
+    assert page.dom.count("<pre>") == 8
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
