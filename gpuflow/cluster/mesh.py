@@ -7,6 +7,7 @@ workers. Expert groups of ep ranks overlay the tp x dp ranks of one stage.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from gpuflow.scenario.spec import GroupName, ParallelSpec, Scenario
@@ -55,8 +56,7 @@ class Mesh:
 
     def stage_ranks(self, stage: int) -> tuple[int, ...]:
         """All ranks of a pipeline stage, data-parallel replica by replica."""
-        p = self.parallel
-        return tuple(self.rank(d, stage, t) for d in range(p.dp) for t in range(p.tp))
+        return _stage_ranks(self.parallel, stage)
 
     def groups(self, name: GroupName, stage: int) -> Groups:
         """Process groups of that name; `stage` picks those of tp, dp and ep."""
@@ -90,6 +90,11 @@ class Mesh:
     def crosses_nodes(self, groups: Groups) -> bool:
         """True when any group has ranks on more than one node."""
         return any(len({self.node(r) for r in group}) > 1 for group in groups)
+
+
+@lru_cache(maxsize=1024)
+def _stage_ranks(p: ParallelSpec, stage: int) -> tuple[int, ...]:
+    return tuple((d * p.pp + stage) * p.tp + t for d in range(p.dp) for t in range(p.tp))
 
 
 def mesh_of(scenario: Scenario) -> Mesh:

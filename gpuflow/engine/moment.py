@@ -10,13 +10,12 @@ from gpuflow.cluster.parameters import stage_layers
 from gpuflow.collectives.algorithms import has_levels
 from gpuflow.collectives.small import SmallReplay, SmallRow, small_replay
 from gpuflow.engine.cache import CacheFill
+from gpuflow.engine.gpu_states import Channels, Doing, GpuStates, StageState
 from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.pace import Pace, Stretch
 from gpuflow.engine.state import (
     SWITCH,
-    Activity,
     Channel,
-    GpuState,
     Known,
     Replay,
     ReplayRow,
@@ -39,6 +38,11 @@ class Moments:
         self.fill = CacheFill(self.timeline)
         self.lines = _channel_lines(self.mesh)
         self._span_ends = [s.end_s for s in self.timeline.spans]
+        stages = range(self.timeline.scenario.parallel.pp)
+        self._stage_layers = [stage_layers(self.timeline.scenario, s) for s in stages]
+        self._kv_each = [self.fill.bytes_per_token(s) for s in stages]
+        self._kv_room = [self.fill.capacity_bytes(s) for s in stages]
+        self._last_doing: tuple[int | None, Doing] | None = None
         self._layers = [self._count_layers(step) for step in self.timeline.steps]
         """By stage, for each step: (layers shown slowly, layers compressed)."""
 
@@ -63,7 +67,7 @@ class Moments:
             repeat_shown=shown,
             repeat_alike=alike,
             is_compressed=stretch.is_compressed,
-            gpus=self._gpus(step, running, time_s),
+            gpus=self._gpus(running, time_s),
             channels=self._channels(running, progress),
             replay=self._replay(running, progress),
             known=self._known(step, time_s, is_end=is_end),
@@ -106,52 +110,36 @@ class Moments:
 
     # ------------------------------------------------------------ GPUs
 
-    def _gpus(self, step: StepTime, span: Span | None, time_s: float) -> tuple[GpuState, ...]:
-        scenario = self.timeline.scenario
-        stages = range(scenario.parallel.pp)
-        layers = [stage_layers(scenario, s) for s in stages]
-        held = [self.fill.bytes_at(s, time_s) for s in stages]
-        each = [self.fill.bytes_per_token(s) for s in stages]
-        room = [self.fill.capacity_bytes(s) for s in stages]
-        doing = _activities(span)
-        made: list[GpuState] = []
-        for rank in range(self.mesh.n_ranks):
-            dp_rank, stage, tp_rank = self.mesh.position(rank)
-            working = span is not None and span.stage == stage and span.layer > 0
-            made.append(
-                GpuState(
-                    rank=rank,
-                    node=self.mesh.node(rank),
+    def _gpus(self, span: Span | None, time_s: float) -> GpuStates:
+        working = span.stage if span is not None and span.layer > 0 else None
+        stages = []
+        for stage, layers in enumerate(self._stage_layers):
+            held, each = self.fill.bytes_at(stage, time_s), self._kv_each[stage]
+            stages.append(
+                StageState(
                     stage=stage,
-                    tp_rank=tp_rank,
-                    dp_rank=dp_rank,
-                    first_layer=layers[stage].start + 1,
-                    last_layer=layers[stage].stop,
-                    activity=doing.get(rank, "idle" if span is None else "wait"),
-                    layer=span.layer if span is not None and working else 0,
-                    layers=len(layers[stage]),
-                    kv_tokens=round(held[stage] / each[stage]) if each[stage] else 0,
-                    kv_bytes=held[stage],
-                    kv_capacity_bytes=room[stage],
+                    first_layer=layers.start + 1,
+                    last_layer=layers.stop,
+                    layer=span.layer if span is not None and stage == working else 0,
+                    layers=len(layers),
+                    kv_tokens=round(held / each) if each else 0,
+                    kv_bytes=held,
+                    kv_capacity_bytes=self._kv_room[stage],
                 )
             )
-        return tuple(made)
+        return GpuStates(self.mesh, tuple(stages), self._doing(span))
+
+    def _doing(self, span: Span | None) -> Doing:
+        """What the ranks do, kept while the same span runs."""
+        index = None if span is None else span.index
+        if self._last_doing is None or self._last_doing[0] != index:
+            self._last_doing = (index, Doing(span, self.mesh))
+        return self._last_doing[1]
 
     # ------------------------------------------------------------ lines
 
-    def _channels(self, span: Span | None, progress: float) -> tuple[Channel, ...]:
-        moving = self._moving(span, progress)
-        return tuple(
-            Channel(
-                traffic_class=line.traffic_class,
-                source=line.source,
-                destination=line.destination,
-                is_moving=(line.source, line.destination) in moving
-                or (line.destination, line.source) in moving,
-                is_backward=(line.destination, line.source) in moving,
-            )
-            for line in self.lines
-        )
+    def _channels(self, span: Span | None, progress: float) -> Channels:
+        return Channels(self.lines, lambda: self._moving(span, progress))
 
     def _moving(self, span: Span | None, progress: float) -> frozenset[tuple[int, int]]:
         """Directed neighbour pairs over which bytes move in the round under way."""
@@ -245,24 +233,28 @@ class Moments:
         timeline = self.timeline
         lap_end = timeline.steps[-1].end_s
         lap_done = timeline.laps > 0 and (is_end or time_s >= lap_end) and step.phase == "decode"
-        spent = communicated = 0.0
-        for span in timeline.spans[step.first_span : step.last_span]:
-            if span.start_s >= time_s or span.kind == "fold":
-                break
-            part = min(span.end_s, time_s) - span.start_s
-            spent += part
-            communicated += part if span.traffic_class is not None else 0.0
-        stages = [self.mesh.position(rank).stage for rank in range(self.mesh.n_ranks)]
-        held = [self.fill.bytes_at(s, time_s) for s in range(timeline.scenario.parallel.pp)]
-        room = [self.fill.capacity_bytes(s) for s in range(timeline.scenario.parallel.pp)]
+        spent, communicated = self._spent(step, time_s)
+        p = timeline.scenario.parallel
+        held = sum(self.fill.bytes_at(s, time_s) for s in range(p.pp))
         return Known(
             ttft_s=timeline.ttft_s if time_s >= timeline.ttft_s else None,
             tpot_s=timeline.tpot_s if lap_done else None,
             tokens_per_s=tokens_per_s(timeline) if lap_done else None,
             communication_share=communicated / spent if spent else None,
-            kv_bytes=sum(held[s] for s in stages),
-            kv_capacity_bytes=sum(room[s] for s in stages),
+            kv_bytes=held * p.tp * p.dp,
+            kv_capacity_bytes=sum(self._kv_room) * p.tp * p.dp,
         )
+
+    def _spent(self, step: StepTime, time_s: float) -> tuple[float, float]:
+        """(seconds, of them communication) of a step so far, without what is folded."""
+        spent = communicated = 0.0
+        for span in self.timeline.spans[step.first_span : step.last_span]:
+            if span.start_s >= time_s or span.kind == "fold":
+                break
+            part = min(span.end_s, time_s) - span.start_s
+            spent += part
+            communicated += part if span.traffic_class is not None else 0.0
+        return spent, communicated
 
 
 def state_at(pace: Pace, screen_s: float) -> State:
@@ -273,31 +265,6 @@ def state_at(pace: Pace, screen_s: float) -> State:
 def _between(start: int, end: int) -> range:
     """The numbers after start up to end, either way."""
     return range(start + 1, end + 1) if end > start else range(start - 1, end - 1, -1)
-
-
-def _activities(span: Span | None) -> dict[int, Activity]:
-    """What the ranks that take part in a span do; the others wait."""
-    if span is None or span.kind == "fold":
-        return {}
-    if span.kind == "send":
-        ends: tuple[Activity, Activity] = ("send", "receive")
-        return {rank: end for pair in span.groups for rank, end in zip(pair, ends, strict=True)}
-    if span.kind == "compute":
-        return {rank: "compute" for group in span.groups for rank in group}
-    if span.kind == "host":
-        return {rank: "host" for group in span.groups for rank in group}
-    rooted: dict[str, tuple[Activity, Activity]] = {
-        "broadcast": ("send", "receive"),
-        "scatter": ("send", "receive"),
-        "gather": ("receive", "send"),
-        "reduce": ("receive", "send"),
-    }
-    at_root, elsewhere = rooted.get(span.collective or "", ("exchange", "exchange"))
-    return {
-        rank: at_root if peer == span.root else elsewhere
-        for group in span.groups
-        for peer, rank in enumerate(group)
-    }
 
 
 def _rows(rows: tuple[SmallRow, ...], group: tuple[int, ...]) -> tuple[ReplayRow, ...]:

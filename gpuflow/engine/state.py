@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gpuflow.engine.timeline import Span, StepTime
 from gpuflow.scenario.spec import TrafficClass
+
+if TYPE_CHECKING:
+    from gpuflow.engine.gpu_states import Channels, GpuStates
 
 Activity = Literal["idle", "compute", "exchange", "send", "receive", "wait", "host"]
 
@@ -118,8 +121,9 @@ class State:
     """Layers of the stage at work that are compressed."""
     is_compressed: bool
     """True while compressed layers or laps run."""
-    gpus: tuple[GpuState, ...]
-    channels: tuple[Channel, ...]
+    gpus: GpuStates
+    """By rank; made one by one as they are looked at."""
+    channels: Channels
     replay: Replay | None
     known: Known
     is_end: bool
