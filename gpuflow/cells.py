@@ -28,6 +28,28 @@ def cell_width(text: str) -> int:
     """
     if text.isascii() and text.isprintable():
         return len(text)
+    return _measured(text)
+
+
+def is_narrow(text: str) -> bool:
+    """Whether every character of `text` takes exactly one cell.
+
+    Example:
+        >>> is_narrow("╭ 4 MiB ─╮"), is_narrow("4 层")
+        (True, False)
+    """
+    if text.isascii() and text.isprintable():
+        return True
+    return _is_narrow(text)
+
+
+@lru_cache(maxsize=4096)
+def _is_narrow(text: str) -> bool:
+    return all(_character_width(character) == 1 for character in text)
+
+
+@lru_cache(maxsize=4096)
+def _measured(text: str) -> int:
     return sum(map(_character_width, text))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gpuflow.cells import cell_width, clip
+from gpuflow.cells import cell_width, clip, is_narrow
 from gpuflow.draw.frame import Frame, Row, Run
 
 
@@ -88,8 +88,11 @@ class Canvas:
         room = self.width - x if width is None else min(width, self.width - x)
         if not 0 <= y < self.height or room <= 0:
             return x
-        text = clip(text, room)
+        if len(text) > room or not text.isascii():
+            text = clip(text, room)
         texts, roles = self._texts[y], self._roles[y]
+        if x >= 0 and is_narrow(text):
+            return self._put_narrow(texts, roles, x, text, role)
         for character in text:
             size = cell_width(character)
             if size == 0:
@@ -103,6 +106,18 @@ class Canvas:
                     roles[x + 1] = role
             x += size
         return x
+
+    def _put_narrow(self, texts: list[str], roles: list[str], x: int, text: str, role: str) -> int:
+        """Write what has one character a cell, all at once."""
+        end = x + len(text)
+        if end > x:
+            if texts[x] == "" and x > 0:
+                texts[x - 1] = " "
+            if end < self.width and texts[end] == "":
+                texts[end] = " "
+            texts[x:end] = text
+            roles[x:end] = [role] * (end - x)
+        return end
 
     def _clear_halves(self, texts: list[str], x: int, size: int) -> None:
         if texts[x] == "" and x > 0:
