@@ -3,9 +3,9 @@
     python tests/benchmarks/run.py [--json] [NAME ...]
 
 One line a benchmark: name, value, baseline, ratio, limit, and what was prepared outside the
-clock. Values and baselines are timed in turn and are medians of five; where the baseline is a
-time allowed, it is not measured. The exit status is 1 when a ratio or a peak of memory is over its
-limit. Not collected by pytest: times on a busy machine are no test.
+clock. Values and baselines are timed in turn and are medians of five; where the baseline is
+what is allowed, it is not measured. The exit status is 1 when a ratio or a peak of memory is over
+its limit. Not collected by pytest: times on a busy machine are no test.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import statistics
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from measure import LackingError, Measure
 
 from gpuflow.cluster.charge import charge, charge_rounds
 from gpuflow.cluster.fabric import build_fabric
@@ -273,6 +274,24 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
 }
 
 
+def ssh() -> Iterator[Measure]:
+    """The player over ssh on loopback, and its first frame."""
+    from ssh import measure
+
+    return measure()
+
+
+def memory() -> Iterator[Measure]:
+    """Ten minutes of play, at once."""
+    from memory import measure
+
+    return measure()
+
+
+MEASURED: dict[str, Callable[[], Iterator[Measure]]] = {"ssh": ssh, "memory": memory}
+"""Those of several figures each, with units of their own."""
+
+
 def line(result: Result) -> str:
     verdict = "ok" if result.is_within else "OVER"
     notes = [f"against {result.baseline}"]
@@ -287,21 +306,40 @@ def line(result: Result) -> str:
     )
 
 
+def measured(names: Iterable[str]) -> Iterator[Result | Measure]:
+    """Every figure of the benchmarks of those names; what is not to be had here is skipped."""
+    for name in names:
+        if name in BENCHMARKS:
+            yield BENCHMARKS[name]()
+            continue
+        try:
+            yield from MEASURED[name]()
+        except LackingError as lacking:
+            print(f"{name:<26} skipped: {lacking}", file=sys.stderr)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Benchmarks against plain numpy.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    known = [*BENCHMARKS, *MEASURED]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - set(BENCHMARKS)
+    unknown = set(options.names) - set(known)
     if unknown:
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
-    results = []
-    for name in options.names or BENCHMARKS:
-        results.append(BENCHMARKS[name]())
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    results: list[Result | Measure] = []
+    for result in measured(options.names or known):
+        results.append(result)
         if not options.json:
-            print(line(results[-1]), flush=True)
+            text = result.line() if isinstance(result, Measure) else line(result)
+            print(text, flush=True)
     if options.json:
-        print(json.dumps([{**asdict(r), "is_within": r.is_within} for r in results], indent=2))
+        print(
+            json.dumps(
+                [{**asdict(r), "ratio": r.ratio, "is_within": r.is_within} for r in results],
+                indent=2,
+            )
+        )
     return 0 if all(result.is_within for result in results) else 1
 
 
