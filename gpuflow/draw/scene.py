@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuflow.draw.view import Scene, StepTexts
 from gpuflow.engine.facts import facts
 from gpuflow.engine.moment import Moments
-from gpuflow.engine.telling import tell
+from gpuflow.engine.telling import tell, tell_if_true
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language, Text
 
@@ -39,6 +39,9 @@ def step_texts(timeline: Timeline, index: int, language: Language) -> StepTexts:
     def fill(text: Text) -> str:
         return tell(text.in_language(language), values)
 
+    def fill_if_true(text: Text | None) -> str:
+        return "" if text is None else tell_if_true(text.in_language(language), values)
+
     if idle:
         # What the step would do is not true here; the reason is all there is to say.
         return StepTexts(
@@ -50,4 +53,6 @@ def step_texts(timeline: Timeline, index: int, language: Language) -> StepTexts:
         detail=fill(spec.detail),
         network=fill(spec.network),
         latency=fill(spec.latency),
+        takeaway=fill_if_true(spec.takeaway),
+        notes=fill_if_true(spec.notes),
     )

@@ -60,7 +60,9 @@ def draw_tabs(canvas: Canvas, view: PlayView, area: Rect) -> None:
     canvas.put_right(area.right, area.y, tabs, width=area.width)
     if summary_rows:
         canvas.put(area.x, area.y + 1, view.texts.summary, "strong", width=area.width)
-    _lines(canvas, room, cut[min(view.page, len(cut) - 1)])
+    shown = cut[min(view.page, len(cut) - 1)]
+    _lines(canvas, room, shown)
+    _takeaway(canvas, view, room, len(shown), gap=0)
 
 
 def summary_room(area: Rect) -> int:
@@ -84,7 +86,9 @@ def draw_tab_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
     room = panel_room(view, area)
     cut = text_pages(view, room, with_summary=True)
     canvas.put_pieces(inner.x, room.y - 1, tab_pieces(view, len(cut)), width=inner.width)
-    _lines(canvas, room, cut[min(view.page, len(cut) - 1)])
+    shown = cut[min(view.page, len(cut) - 1)]
+    _lines(canvas, room, shown)
+    _takeaway(canvas, view, room, len(shown), gap=1)
 
 
 def panel_room(view: PlayView, area: Rect) -> Rect:
@@ -120,7 +124,19 @@ def draw_all_texts(canvas: Canvas, view: PlayView, area: Rect) -> bool:
     canvas.box(area, "border", title=(Piece(step_heading(view), "title"),))
     for y, (line, role) in enumerate(lines, start=inner.y):
         canvas.put(inner.x, y, line, role, width=inner.width)
+    _takeaway(canvas, view, inner, len(lines), gap=1)
     return True
+
+
+def _takeaway(canvas: Canvas, view: PlayView, room: Rect, used: int, *, gap: int) -> None:
+    """What is worth remembering in the last rows of the room, where so many are free."""
+    lines = wrap(view.texts.takeaway, room.width - 2) if view.texts.takeaway else []
+    if not lines or used + gap + len(lines) > room.height:
+        return
+    top = room.bottom - len(lines)
+    canvas.put(room.x, top, "▸", "accent")
+    for y, line in enumerate(lines, start=top):
+        canvas.put(room.x + 2, y, line, "strong", width=room.width - 2)
 
 
 def _lines(canvas: Canvas, room: Rect, lines: list[str]) -> None:

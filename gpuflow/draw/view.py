@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gpuflow.cluster.mesh import Mesh, is_dispatched, mesh_of
-from gpuflow.engine.state import GpuState, State
+from gpuflow.draw.focus import Focus
+from gpuflow.engine.expert_load import ExpertLoad, expert_load
+from gpuflow.engine.state import State
 from gpuflow.engine.timeline import Timeline
-from gpuflow.scenario.spec import Language
+from gpuflow.scenario.spec import Language, Phase
 from gpuflow.words import t
 
 TABS = ("detail", "network", "latency")
@@ -26,6 +28,10 @@ class StepTexts:
     detail: str
     network: str
     latency: str
+    takeaway: str = ""
+    """The one sentence to remember; empty where the scenario or the split has none."""
+    notes: str = ""
+    """For whoever presents the step, a paragraph a line; may be empty."""
 
     def tab(self, index: int) -> str:
         """The text of a tab; see TABS."""
@@ -57,6 +63,13 @@ class Scene:
         """Whether tokens travel to experts by all_to_all."""
         return is_dispatched(self.timeline.scenario)
 
+    @cached_property
+    def expert_loads(self) -> Mapping[Phase, ExpertLoad]:
+        """An example of what the experts of one layer get; empty without experts."""
+        phases: tuple[Phase, Phase] = ("prefill", "decode")
+        loads = ((phase, expert_load(self.timeline.scenario, phase)) for phase in phases)
+        return {phase: load for phase, load in loads if load is not None}
+
     def t(self, key: str, /, **values: object) -> str:
         """A sentence of the player in the scene's language."""
         return t(f"ui.{key}", self.language, **values)
@@ -78,6 +91,8 @@ class Caption:
     """The rest; paragraphs are separated by line ends."""
     hint: str = ""
     """Which key does what now."""
+    needs_room: bool = False
+    """Whether it may have the row of the primitive in use, where rows are few."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +112,12 @@ class PlayView:
     speed: float = 1.0
     caption: Caption | None = None
     """Shown instead of the step's texts."""
+    focus: Focus | None = None
+    """What is looked at; None: all of it, as richly as it fits."""
+    is_covered: bool = False
+    """Whether what comes next must not be seen yet: it is being asked for."""
+    marks: tuple[str, ...] = ()
+    """Words for the ways of playing that are switched on."""
 
     @property
     def texts(self) -> StepTexts:
@@ -108,7 +129,7 @@ class PlayView:
         """The moment as a share of the whole screen time."""
         return min(max(self.state.screen_s / self.scene.duration_s, 0.0), 1.0)
 
-    @cached_property
-    def gpus(self) -> Mapping[int, GpuState]:
-        """GPU states by rank."""
-        return {gpu.rank: gpu for gpu in self.state.gpus}
+    @property
+    def followed(self) -> int | None:
+        """The rank that is followed; None where none is."""
+        return self.focus.rank if self.focus is not None and self.focus.is_following else None

@@ -15,7 +15,7 @@ from dataclasses import replace
 from gpuflow.cluster.mesh import is_dispatched
 from gpuflow.engine.facts import facts
 from gpuflow.engine.simulate import simulate
-from gpuflow.engine.telling import settled
+from gpuflow.engine.telling import settled, settled_if_true
 from gpuflow.scenario.load import load_scenario
 from gpuflow.scenario.spare_steps import spare_steps
 from gpuflow.scenario.spec import (
@@ -52,6 +52,12 @@ def _settled(step: StepSpec, values: dict[str, Quantity], *, is_idle: bool) -> S
     def settle(text: Text) -> Text:
         return Text(zh=settled(text.zh, values), en=settled(text.en, values))
 
+    def settle_if_true(text: Text | None) -> Text | None:
+        if text is None or is_idle:
+            return None
+        zh, en = settled_if_true(text.zh, values), settled_if_true(text.en, values)
+        return Text(zh=zh, en=en) if zh and en else None
+
     return replace(
         step,
         title=settle(step.title),
@@ -59,6 +65,8 @@ def _settled(step: StepSpec, values: dict[str, Quantity], *, is_idle: bool) -> S
         detail=settle(step.detail),
         network=settle(step.network),
         latency=settle(step.latency),
+        takeaway=settle_if_true(step.takeaway),
+        notes=settle_if_true(step.notes),
         idle=settle(step.idle) if step.idle is not None and is_idle else None,
     )
 

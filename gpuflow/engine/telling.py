@@ -44,6 +44,26 @@ def tell(text: str, values: Mapping[str, Quantity]) -> str:
     return settled(text, values).format_map(written)
 
 
+def tell_if_true(text: str, values: Mapping[str, Quantity]) -> str:
+    r"""Fill the placeholders of a text that may be left out, line by line.
+
+    Returns:
+        The lines that have a true sentence whose figures apply; empty when none has.
+
+    Example:
+        >>> tell_if_true("{if_tp}Add up.\nRemember {tp}.", {"if_tp": NONE, "tp": NONE})
+        ''
+    """
+    written = {name: format_quantity(value) for name, value in values.items()}
+    return settled_if_true(text, values).format_map(written)
+
+
+def settled_if_true(text: str, values: Mapping[str, Quantity]) -> str:
+    """The same with its figures still placeholders."""
+    lines = ("".join(_kept(_true(line, values), values)).strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
 def settled(text: str, values: Mapping[str, Quantity]) -> str:
     """The text without what does not apply and without conditions; figures stay placeholders.
 
@@ -52,11 +72,20 @@ def settled(text: str, values: Mapping[str, Quantity]) -> str:
         >>> settled("{if_tp}Layers are split. tp is {tp}.", values)
         'tp is {tp}.'
     """
+    true = _true(text, values)
     sentences = _SENTENCE.findall(text)
-    true = [said for sentence in sentences if (said := _said(sentence, values)).strip(_STOPS)]
-    kept = [sentence for sentence in true if _applies(sentence, values)]
-    whole = kept or true or [_MARKS.sub("", sentence) for sentence in sentences]
+    whole = _kept(true, values) or true or [_MARKS.sub("", sentence) for sentence in sentences]
     return "".join(whole).strip()
+
+
+def _true(text: str, values: Mapping[str, Quantity]) -> list[str]:
+    """Sentences whose conditions hold, without them."""
+    said = (_said(sentence, values) for sentence in _SENTENCE.findall(text))
+    return [sentence for sentence in said if sentence.strip(_STOPS)]
+
+
+def _kept(sentences: list[str], values: Mapping[str, Quantity]) -> list[str]:
+    return [sentence for sentence in sentences if _applies(sentence, values)]
 
 
 def _said(sentence: str, values: Mapping[str, Quantity]) -> str:

@@ -65,6 +65,8 @@ def step_records(timeline: Timeline, language: Language) -> list[dict[str, objec
                 "detail": texts.detail,
                 "network": texts.network,
                 "latency": texts.latency,
+                "takeaway": texts.takeaway or None,
+                "notes": texts.notes or None,
             }
         )
     return found
@@ -125,6 +127,7 @@ def _paragraph(timeline: Timeline, step: StepTime, language: Language) -> list[s
     )
     if step.is_idle:
         return [heading, texts.summary]
+    closing = [t("plain.takeaway", language, text=texts.takeaway)] if texts.takeaway else []
     return [
         heading,
         texts.summary,
@@ -132,6 +135,7 @@ def _paragraph(timeline: Timeline, step: StepTime, language: Language) -> list[s
         t("plain.network", language, text=texts.network),
         t("plain.latency", language, text=texts.latency),
         t("plain.time_host" if step.host_s else "plain.time", language, **_times(step)),
+        *closing,
     ]
 
 

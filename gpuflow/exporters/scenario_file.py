@@ -30,7 +30,9 @@ from gpuflow.words import LANGUAGES, t
 WIDTH = 100
 _VALUE_WIDTH, _COMMENT_CELL = 30, 40
 """Cells before a comment behind a value, and behind an operation."""
-TEXTS = ("summary", "detail", "network", "latency", "idle")
+_NEW_LINE = "\\n"
+"""As it is written between quotes."""
+TEXTS = ("summary", "detail", "network", "latency", "takeaway", "notes", "idle")
 
 
 def scenario_file(scenario: Scenario, model: str, language: Language) -> str:
@@ -56,6 +58,7 @@ def scenario_file(scenario: Scenario, model: str, language: Language) -> str:
         "workload:",
         *_keys(_workload_keys(scenario, language), "  "),
         f"profile: {scenario.profile.name}",
+        *([f"all_reduce: {scenario.all_reduce}"] if scenario.all_reduce else []),
         "",
         *_comment([t("new.comment.steps", language)]),
         "steps:",
@@ -241,7 +244,7 @@ def _quoted(head: str, text: str) -> Iterator[str]:
 
     A backslash at the end of a line joins it to the next one.
     """
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", _NEW_LINE)
     first, *rest = _folded(escaped, WIDTH - cell_width(head) - 3)
     indent = " " * (len(head) - len(head.lstrip()) + 4)
     if not rest:
@@ -262,7 +265,7 @@ def _folded(text: str, width: int) -> list[str]:
     """Pieces of a text, each with what stands before the next one."""
     lines, line = [], ""
     for piece in _pieces(text):
-        if line and cell_width(line + piece.rstrip()) > width:
+        if line and (line.endswith(_NEW_LINE) or cell_width(line + piece.rstrip()) > width):
             lines.append(line)
             line = ""
         line += piece
@@ -275,7 +278,7 @@ def _pieces(text: str) -> Iterator[str]:
     for sign in text:
         piece += sign
         depth += (sign == "{") - (sign == "}")
-        if not depth and sign in " \u3002\uff0c\uff1b\uff1a":
+        if not depth and (sign in " \u3002\uff0c\uff1b\uff1a" or piece.endswith(_NEW_LINE)):
             yield piece
             piece = ""
     if piece:

@@ -35,6 +35,7 @@ from gpuflow.scenario.operations import (
     STAGE_SELECTORS,
 )
 from gpuflow.scenario.placeholders import FIGURES, TEXT_CONDITIONS
+from gpuflow.scenario.spec import ALL_REDUCES, AUTO
 from gpuflow.scenario.steps import N_STEPS, PHASES, REQUIRED
 
 Schema = dict[str, object]
@@ -68,6 +69,10 @@ def json_schema() -> Schema:
             "workload": _workload(),
             "profile": _names(
                 "Inference engine whose constants are used.", catalog.profile_names()
+            ),
+            "all_reduce": _words(
+                "Algorithm of all_reduce; auto, as without it: what the library or engine takes.",
+                (AUTO, *ALL_REDUCES),
             ),
             "steps": {
                 "type": "array",

@@ -28,6 +28,21 @@ Collective = Literal[
     "send_recv",
 ]
 COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
+AllReduce = Literal[
+    "ring",
+    "tree",
+    "recursive_doubling",
+    "halving_doubling",
+    "one_shot",
+    "two_shot",
+    "nvls",
+    "nvls_one_shot",
+    "hierarchical",
+]
+"""Algorithms of all_reduce, as the collectives room has them."""
+ALL_REDUCES: tuple[AllReduce, ...] = get_args(AllReduce)
+AUTO = "auto"
+"""Said where the library or engine chooses the algorithm."""
 GroupName = Literal["tp", "pp", "dp", "ep", "replica", "world"]
 StageSelector = Literal["first", "rest", "last", "all"]
 ComputePart = Literal["embedding", "attention", "mlp", "head", "sampling"]
@@ -306,6 +321,8 @@ class Scenario:
     steps: tuple[StepSpec, ...]
     cache_bits: int | None = None
     """Bits of a cached value; None: as the profile has it."""
+    all_reduce: AllReduce | None = None
+    """The algorithm every all_reduce uses whose group can; None: what the library or engine takes."""
 
     def with_workload(self, **changes: int | None) -> Scenario:
         """A copy with some workload fields changed."""

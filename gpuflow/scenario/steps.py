@@ -13,7 +13,8 @@ from gpuflow.scenario.texts import TEXT_EXAMPLE, read_text
 N_STEPS = 8
 PHASES: tuple[Phase, ...] = get_args(Phase)
 TEXTS = ("title", "summary", "detail", "network", "latency")
-STEP_KEYS = ("id", "phase", *TEXTS, "idle", "operations")
+OPTIONAL_TEXTS = ("takeaway", "notes", "idle")
+STEP_KEYS = ("id", "phase", *TEXTS, *OPTIONAL_TEXTS, "operations")
 REQUIRED = {
     "id": "prompt",
     "phase": "prefill",
@@ -86,13 +87,14 @@ def read_step(problems: Problems, node: Node, key: str) -> StepSpec | None:
     fields.known(STEP_KEYS, REQUIRED)
     step_id = fields.identifier("id")
     phase = fields.choice("phase", PHASES, "unknown_phase")
-    texts = {name: read_text(fields, name) for name in (*TEXTS, "idle")}
+    texts = {name: read_text(fields, name) for name in (*TEXTS, *OPTIONAL_TEXTS)}
     title, summary, detail = texts["title"], texts["summary"], texts["detail"]
     network, latency = texts["network"], texts["latency"]
     operations = read_operations(fields)
     if not (step_id and phase and title and summary and detail and network and latency):
         return None
-    if operations is None or (fields.has("idle") and texts["idle"] is None):
+    unread = (name for name in OPTIONAL_TEXTS if fields.has(name) and texts[name] is None)
+    if operations is None or any(unread):
         return None
     return StepSpec(
         id=step_id,
@@ -102,6 +104,8 @@ def read_step(problems: Problems, node: Node, key: str) -> StepSpec | None:
         detail=detail,
         network=network,
         latency=latency,
+        takeaway=texts["takeaway"],
+        notes=texts["notes"],
         idle=texts["idle"],
         operations=operations,
     )

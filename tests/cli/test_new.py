@@ -284,3 +284,13 @@ def test_what_does_not_fit_is_written_and_said(gpuflow: Any) -> None:
     assert result.code == 0
     assert "It does not fit into memory" in result.out
     assert result.err
+
+
+def test_takeaways_and_notes_come_back_as_they_were_composed(tmp_path: Path) -> None:
+    scenario = composed(load_scenario("tp2-pp2", Overrides(tp=8, pp=1)))
+    file = tmp_path / "written.yaml"
+    file.write_text(scenario_file(scenario, "llama-3-8b", "zh"), "utf-8")
+    read = load_scenario(str(file), Overrides())
+    assert [step.takeaway for step in read.steps] == [step.takeaway for step in scenario.steps]
+    assert [step.notes for step in read.steps] == [step.notes for step in scenario.steps]
+    assert all(step.notes and "\n" in step.notes.zh for step in read.steps)

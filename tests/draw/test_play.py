@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -122,7 +123,8 @@ def test_going_through_the_pages_shows_the_whole_text(
         view = view_at((80, 24), language, start_s, tab=tab, page=page)
         rows = draw_play(view).text().splitlines()
         area = layout_of(view).texts
-        shown += "".join(rows[area.y + 1 : area.bottom])
+        said = rows[area.y + 1 : area.bottom]
+        shown += "".join(row for row in said if not row.strip().startswith("▸"))
     whole = scene_in(language).texts[1].tab(tab)
     assert "".join(shown.split()).replace("…", "") == "".join(whole.split()).replace("…", "")
 
@@ -310,3 +312,44 @@ def test_words_in_boxes_stand_between_blanks(
         for title in re.findall("╭([^╭╮╌]*GPU [^╭╮╌]*)╮", text):
             assert len(title) < 10 or re.match(r" GPU \d[^─]* [─┴]*$", title), text
         assert not re.search(r"│[⇄●][^│]*\d/\d+│", text) or "╭GPU" in text, text
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("size", [(200, 60)])
+@pytest.mark.parametrize("step", range(8))
+def test_the_takeaway_stands_at_the_foot_of_the_panel(
+    language: Language,
+    size: tuple[int, int],
+    step: int,
+    view_at: Callable[..., PlayView],
+    moments_of: Callable[..., Moments],
+    scene_in: Callable[..., Scene],
+) -> None:
+    start_s = moments_of().pace.step_start(step)
+    first = view_at(size, language, start_s)
+    shown = ""
+    for page in range(page_count(first)):
+        view = view_at(size, language, start_s, page=page)
+        area = layout_of(view).texts.inner(1)
+        rows = draw_play(view).text().splitlines()[area.y : area.bottom]
+        panel = "".join(row.rsplit("│", 2)[1] for row in rows)
+        *_, foot = panel.rpartition("▸ ")
+        shown = "".join(foot.split()) if "▸ " in panel else shown
+    assert shown == "".join(scene_in(language).texts[step].takeaway.split())
+
+
+def test_a_scenario_without_takeaways_is_drawn_as_before(
+    view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    view = view_at((120, 40), "en", moments_of().pace.step_start(2))
+    bare = replace(view.scene, texts=tuple(replace(t, takeaway="") for t in view.scene.texts))
+    area = layout_of(view).texts.inner(1)
+    with_it, without = (
+        draw_play(shown).text().splitlines() for shown in (view, replace(view, scene=bare))
+    )
+    assert page_count(view) == page_count(replace(view, scene=bare))
+    pairs = enumerate(zip(with_it, without, strict=True))
+    differing = [y for y, (one, other) in pairs if one != other]
+    assert differing
+    assert min(differing) > area.y + 10
+    assert max(differing) < area.bottom

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpuflow.engine.facts import NONE, facts
+from gpuflow.engine.facts import HOLDS, NONE, facts
 from gpuflow.engine.simulate import simulate
-from gpuflow.engine.telling import tell
+from gpuflow.engine.telling import tell, tell_if_true
 from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.scenario.spec import Language
 from gpuflow.units import Quantity
@@ -57,3 +57,17 @@ def test_every_text_of_a_step_at_work_has_its_figures(split: str, language: Lang
             assert "–，" not in told, (spec.id, told)
             assert not told.startswith("–"), (spec.id, told)
             assert " – " not in told, (spec.id, told)
+
+
+def test_a_text_that_may_be_left_out_is_told_line_by_line() -> None:
+    values = {
+        "if_tp": NONE,
+        "unless_tp": HOLDS,
+        "tp": Quantity(2.0, "count"),
+        "message_size": NONE,
+    }
+    assert tell_if_true("{if_tp}Add up.", values) == ""
+    assert tell_if_true("A message is {message_size}.", values) == ""
+    assert tell_if_true("One.\n{if_tp}Two.\n{unless_tp}tp is {tp}. {if_tp}Four.", values) == (
+        "One.\ntp is 2."
+    )

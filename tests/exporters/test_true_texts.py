@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from gpuflow.draw.scene import step_texts
+from gpuflow.engine.composition import composed
 from gpuflow.engine.facts import facts
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
@@ -25,7 +27,7 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 def told(
     overrides: Overrides, language: Language = "en", name: str = "tp2-pp2", step: int = 0
 ) -> str:
-    """The plain text of all steps, or of one."""
+    """The plain text of all steps, or of one; what is to be remembered is a part of it."""
     text = steps_text(simulate(load_scenario(name, overrides)), language, None)
     return text.split("\n\n")[step] if step else text
 
@@ -148,21 +150,21 @@ def test_chinese_keeps_to_its_own_comma() -> None:
     assert "DP 4，EP 4；" in told(Overrides(), "zh", name="moe-ep4")
 
 
+SPLITS = (
+    Overrides(),
+    ONE_GPU,
+    Overrides(tp=1, pp=4, dp=1, ep=1),
+    Overrides(dp=2, tp=4, ep=1),
+    Overrides(pp=4, micro_batches=4, batch=4),
+    Overrides(model="mixtral-8x7b", tp=2, dp=2, ep=4),
+    Overrides(tp=16, dp=1, ep=1),
+    Overrides(output=1),
+)
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["tp2-pp2", "moe-ep4"])
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        Overrides(),
-        ONE_GPU,
-        Overrides(tp=1, pp=4, dp=1, ep=1),
-        Overrides(dp=2, tp=4, ep=1),
-        Overrides(pp=4, micro_batches=4, batch=4),
-        Overrides(model="mixtral-8x7b", tp=2, dp=2, ep=4),
-        Overrides(tp=16, dp=1, ep=1),
-        Overrides(output=1),
-    ],
-)
+@pytest.mark.parametrize("overrides", SPLITS)
 def test_sentences_are_whole(name: str, language: Language, overrides: Overrides) -> None:
     """No empty text, no hole where words went, no sentence that runs into the next."""
     if name == "moe-ep4" and overrides == ONE_GPU:
@@ -173,3 +175,41 @@ def test_sentences_are_whole(name: str, language: Language, overrides: Overrides
             assert not re.search(r"[a-z][.;,:][A-Za-z]|  | [,.;:]", line), line
             assert not re.search("[，；：。][，；：。]|：$", line), line
             assert " – " not in line, line
+
+
+@pytest.mark.parametrize("is_composed", [False, True])
+@pytest.mark.parametrize("name", ["tp2-pp2", "moe-ep4"])
+@pytest.mark.parametrize("overrides", SPLITS)
+def test_every_step_at_work_has_a_takeaway_and_notes_in_whole_sentences(
+    name: str, overrides: Overrides, is_composed: bool
+) -> None:
+    if name == "moe-ep4" and overrides == ONE_GPU:
+        overrides = Overrides(tp=1, pp=1, dp=1, ep=1)
+    scenario = load_scenario(name, overrides)
+    timeline = simulate(composed(scenario) if is_composed else scenario)
+    for language in LANGUAGES:
+        for step in timeline.steps:
+            texts = step_texts(timeline, step.index, language)
+            assert bool(texts.takeaway) is not step.is_idle
+            notes = texts.notes.splitlines()
+            assert len(notes) >= 3 or step.is_idle
+            for line in (texts.takeaway, *notes):
+                assert not re.search(r"[{}]|[a-z][.;,:][A-Za-z]|  | [,.;:]|: *[?.]", line), line
+                assert not re.search("[，；：。][，；：。]|：[？]|[：，]$|^[）)]", line), line
+                assert " – " not in line, line
+            labels = {"en": "Say: |Show: |Ask: |Beware: ", "zh": "讲：|指：|问：|误区："}[language]
+            assert all(re.match(labels, line) for line in notes)
+
+
+def test_takeaways_are_true_of_the_split() -> None:
+    assert "To remember: PP sends 4 MiB" in told(Overrides(), step=3)
+    assert "TP sends messages of that size" in told(Overrides(), step=3)
+    assert "TP sends" not in told(Overrides(tp=1, pp=4), step=3)
+    assert "记住：Decode 拼的是延迟" in told(Overrides(), "zh", step=6)
+    large = Overrides(tp=8, pp=1, batch=2048)
+    assert "At this batch even decode needs bandwidth" in told(large, step=6)
+    assert "sends nothing between GPUs" in told(ONE_GPU, step=6)
+    assert "To remember" not in told(Overrides(pp=1), step=3)
+    no_dispatch = told(Overrides(ep=1), name="moe-ep4", step=4)
+    assert "need not leave its GPU" in no_dispatch
+    assert "two trips a layer" in told(Overrides(), name="moe-ep4", step=4)
