@@ -212,6 +212,7 @@ class Changes:
     overlap: Annotated[bool | None, typer.Option("--overlap/--no-overlap")] = None
     precision: Annotated[str | None, _name("--precision")] = None
     profile: Annotated[str | None, _name("--profile")] = None
+    all_reduce: Annotated[str | None, _name("--all-reduce", "ALGORITHM")] = None
     topo: Annotated[str | None, typer.Option("--topo", metavar="FILE|-")] = None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 
 from gpuflow.cli.options import Request
 from gpuflow.cli.output import Output
 from gpuflow.cluster.mesh import mesh_of
-from gpuflow.importers.hf_config import read_model
 from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
-from gpuflow.scenario.spec import Scenario
+from gpuflow.scenario.model_spec import ModelSpec
+from gpuflow.scenario.spec import AUTO, Scenario
 
 
 def scenario_of(request: Request) -> Scenario:
@@ -19,6 +20,22 @@ def scenario_of(request: Request) -> Scenario:
         ScenarioError: The file, an option, or what they make together is wrong.
         ImportFormatError: `--model` names a config.json that cannot be read.
     """
+    scenario = _resolved(request)
+    if scenario.all_reduce is not None:
+        from gpuflow.engine.all_reduce import check_all_reduce
+
+        check_all_reduce(scenario)
+    return scenario
+
+
+def _read_model(path: Path) -> ModelSpec:
+    """The model of a config.json; few ask for one, so that its reader is loaded late."""
+    from gpuflow.importers.hf_config import read_model
+
+    return read_model(path)
+
+
+def _resolved(request: Request) -> Scenario:
     if request.topo is not None:
         from gpuflow.cli.boxes import scenario_on_box
 
@@ -30,7 +47,7 @@ def scenario_of(request: Request) -> Scenario:
     changes = {field.name: getattr(request, field.name) for field in fields(Overrides)}
     changes["layers"] = request.layers.counts if request.layers else None
     name = request.scenario or DEFAULT_SCENARIO
-    return load_scenario(name, Overrides(**changes), resolve_model=read_model)
+    return load_scenario(name, Overrides(**changes), resolve_model=_read_model)
 
 
 def warn_of_shortage(scenario: Scenario, output: Output) -> str:
@@ -72,5 +89,6 @@ def inputs_of(scenario: Scenario, **more: object) -> dict[str, object]:
         "overlap": workload.overlap,
         "precision": scenario.precision,
         "profile": scenario.profile.name,
+        "all_reduce": scenario.all_reduce or AUTO,
         **more,
     }

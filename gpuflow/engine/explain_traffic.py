@@ -167,6 +167,8 @@ class Messages:
             seconds = float(curve.seconds(each))
             name, origin = _CURVES[curve.source_at(each)]
             published = "; ".join(curve.published) or PLANNER_SOURCE
+            if curve.simulated is not None and curve.source_at(each) == "simulated":
+                name, published = "charged", PLANNER_SOURCE
             read = inputs.add("t_S", name, seconds, "time", origin, published)
             return (f"2 * {read}" if is_halved else read), parts * seconds
         fabric = fabric_of(self.scenario, self.mesh, span.groups, collective)

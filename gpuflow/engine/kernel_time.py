@@ -7,7 +7,7 @@ figures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from gpuflow.cluster.mesh import Groups, Mesh
 from gpuflow.cluster.own import OwnCalibrations, own_calibrations
+from gpuflow.cluster.points import runnable
 from gpuflow.cluster.prediction import Detail, predict
+from gpuflow.cluster.protocols import OWN_KERNELS
 from gpuflow.cluster.selection import Case, select
 from gpuflow.collectives.algorithms import ALGORITHMS, default_algorithm
 from gpuflow.engine.timeline import TimeSource
 from gpuflow.errors import ScenarioError
 from gpuflow.scenario import catalog
-from gpuflow.scenario.spec import FabricSpec, ProfileSpec, Scenario
+from gpuflow.scenario.spec import AllReduce, ClusterSpec, FabricSpec, ProfileSpec, Scenario
 
 LIBRARY_KERNEL = "nccl"
 _LADDER = np.geomspace(1.0, 2.0**40, 641)
@@ -41,6 +43,8 @@ class KernelCurve:
     """Smallest and largest size measured, in bytes."""
     detail: Detail
     """The curves it rests on, with their rows, GPUs, sources and errors."""
+    simulated: NDArray[np.bool_] | None = None
+    """On the ladder: whether the time is that of a schedule charged to the links; None: nowhere."""
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -64,6 +68,10 @@ class KernelCurve:
 
     def source_at(self, size_bytes: float) -> TimeSource:
         """Where the time of one size comes from."""
+        if self.simulated is not None:
+            place = int(np.searchsorted(_LADDER, size_bytes))
+            if self.simulated[min(place, len(_LADDER) - 1)]:
+                return "simulated"
         low, high = self.size_range
         is_inside = low <= size_bytes <= high
         return self.source if is_inside or self.source != "calibrated" else "extrapolated"
@@ -72,11 +80,19 @@ class KernelCurve:
 def kernel_curve(
     scenario: Scenario, mesh: Mesh, groups: Groups, collective: str
 ) -> KernelCurve | None:
-    """The measured curve for groups of a scenario.
+    """The measured curve for groups of a scenario, or that of the algorithm it asks for.
 
     None where the profile takes ideal times, where the fabric is not the GPU's own, and where
     nobody has measured anything like it.
     """
+    asked = asked_algorithm(scenario, mesh, groups, collective)
+    usual = _usual_curve(scenario, mesh, groups, collective)
+    return usual if asked is None else _asked_curve(scenario, mesh, groups, asked, usual)
+
+
+def _usual_curve(
+    scenario: Scenario, mesh: Mesh, groups: Groups, collective: str
+) -> KernelCurve | None:
     profile, cluster = scenario.profile, scenario.cluster
     if profile.collective_times != "calibrated":
         return None
@@ -85,8 +101,7 @@ def kernel_curve(
     usual = cluster.device.nic if crosses else cluster.device.fabric
     if not _is_usual(fabric, usual):
         return None
-    ranks = len(groups[0])
-    nodes = max(len({mesh.node(rank) for rank in group}) for group in groups)
+    ranks, nodes = len(groups[0]), _nodes(mesh, groups)
     if ranks % nodes:
         return None
     kernel = _kernel(profile, collective, nodes)
@@ -144,15 +159,15 @@ def kernel_algorithm(
     curve. The ideal profile, groups that do not fill nodes evenly, and names that no schedule has
     (NCCL's collnet) keep the collective's default.
     """
+    asked = asked_algorithm(scenario, mesh, groups, collective)
+    if asked is not None:
+        return asked
     usual = default_algorithm(collective)
     profile, cluster = scenario.profile, scenario.cluster
     if profile.collective_times != "calibrated" or size_bytes <= 0:
         return usual
-    ranks = len(groups[0])
-    nodes = max(len({mesh.node(rank) for rank in group}) for group in groups)
-    kernel = _kernel(profile, collective, nodes)
-    launch = profile.all_reduce_launch if kernel != LIBRARY_KERNEL else "cuda_graph"
-    case = Case(collective=collective, cluster=cluster, n_ranks=ranks, kernel=kernel, launch=launch)
+    nodes = _nodes(mesh, groups)
+    case = _case(cluster, profile, collective, len(groups[0]), nodes)
     if case.n_nodes != nodes or not case.is_even:
         return usual
     try:
@@ -161,3 +176,110 @@ def kernel_algorithm(
         return usual
     name = found.choices[int(found.choice[0])].algorithm
     return name if name in ALGORITHMS[collective] else usual
+
+
+def _nodes(mesh: Mesh, groups: Groups) -> int:
+    """Nodes that the widest group lies on."""
+    return max(len({mesh.node(rank) for rank in group}) for group in groups)
+
+
+def _case(
+    cluster: ClusterSpec, profile: ProfileSpec, collective: str, ranks: int, nodes: int
+) -> Case:
+    """A collective as the profile runs it."""
+    kernel = _kernel(profile, collective, nodes)
+    launch = profile.all_reduce_launch if kernel != LIBRARY_KERNEL else "cuda_graph"
+    return Case(collective=collective, cluster=cluster, n_ranks=ranks, kernel=kernel, launch=launch)
+
+
+# ---------------------------------------------------------------- an algorithm that was asked for
+
+
+def asked_algorithm(
+    scenario: Scenario, mesh: Mesh, groups: Groups, collective: str
+) -> AllReduce | None:
+    """The algorithm that the scenario asks for, where these groups can run it; else None."""
+    asked = scenario.all_reduce
+    if asked is None or collective != "all_reduce" or asked not in choices(scenario, mesh, groups):
+        return None
+    return asked
+
+
+def choices(scenario: Scenario, mesh: Mesh, groups: Groups) -> tuple[str, ...]:
+    """Algorithms of all_reduce that groups of a scenario can run and that its profile tells apart.
+
+    None of them where the profile has one rule for all, in groups of one rank, and in groups that
+    do not lie on nodes side by side.
+    """
+    ranks, cluster = len(groups[0]), scenario.cluster
+    if scenario.profile.collective_times != "calibrated" or ranks < 2:
+        return ()
+    if -(-ranks // cluster.gpus_per_node) != _nodes(mesh, groups):
+        return ()
+    return runnable("all_reduce", cluster, ranks)
+
+
+def _asked_curve(
+    scenario: Scenario, mesh: Mesh, groups: Groups, asked: AllReduce, usual: KernelCurve | None
+) -> KernelCurve:
+    """An algorithm's curve: the measured one at sizes where it is what runs anyhow."""
+    cluster, profile = scenario.cluster, scenario.profile
+    case = _case(cluster, profile, "all_reduce", len(groups[0]), _nodes(mesh, groups))
+    times, runs_anyhow = _charged(
+        cluster.device.name,
+        cluster.scale_up,
+        cluster.scale_out,
+        (cluster.gpus_per_node, cluster.nics_per_node),
+        (case.n_ranks, case.kernel, case.launch),
+        asked,
+    )
+    if usual is None:
+        return KernelCurve(
+            times=times,
+            simulated=np.ones(len(_LADDER), dtype=bool),
+            source="simulated",
+            size_range=(0.0, 0.0),
+            detail=Detail(step="planner", calibrations=()),
+        )
+    return replace(
+        usual,
+        times=np.where(runs_anyhow, usual.times, times),
+        simulated=np.logical_not(runs_anyhow),
+    )
+
+
+@lru_cache(maxsize=512)
+def _charged(
+    gpu: str,
+    scale_up: FabricSpec,
+    scale_out: FabricSpec,
+    node: tuple[int, int | None],
+    run: tuple[int, str, str],
+    asked: AllReduce,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Times of an algorithm on the ladder, and where it is what the library or engine takes.
+
+    Args:
+        gpu: Of which the nodes are.
+        scale_up: Joins the GPUs of a node.
+        scale_out: Joins nodes.
+        node: GPUs and NICs of a node.
+        run: Ranks, kernel and launch mode.
+        asked: The algorithm; a library's own is launched as the library is.
+    """
+    ranks, kernel, launch = run
+    cluster = ClusterSpec(
+        device=catalog.device(gpu),
+        scale_up=scale_up,
+        scale_out=scale_out,
+        gpus_per_node=node[0],
+        nics_per_node=node[1],
+    )
+    case = Case(
+        collective="all_reduce", cluster=cluster, n_ranks=ranks, kernel=kernel, launch=launch
+    )
+    own = replace(case, launch=launch if asked in OWN_KERNELS else "cuda_graph")
+    times = select(own, _LADDER, asked).time_s
+    found = select(case, _LADDER)
+    names = np.array([choice.algorithm for choice in found.choices])
+    return times, names[found.choice] == asked

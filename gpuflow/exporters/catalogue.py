@@ -18,7 +18,7 @@ from gpuflow.exporters.figures import rate_both
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.scenario import catalog
 from gpuflow.scenario.model_spec import ModelSpec
-from gpuflow.scenario.spec import DeviceSpec, FabricSpec, Language, ProfileSpec, Scenario
+from gpuflow.scenario.spec import AUTO, DeviceSpec, FabricSpec, Language, ProfileSpec, Scenario
 from gpuflow.units import (
     format_bytes,
     format_count,
@@ -136,6 +136,7 @@ def scenario_record(scenario: Scenario, language: Language) -> Record:
         "context": scenario.workload.context_tokens,
         "precision": scenario.precision,
         "profile": scenario.profile.name,
+        "all_reduce": scenario.all_reduce or AUTO,
         "steps": [step.id for step in scenario.steps],
     }
 

@@ -15,7 +15,7 @@ from gpuflow.exporters.comparison_reasons import (
 )
 from gpuflow.exporters.plain import scenario_line
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
-from gpuflow.scenario.spec import Language, Phase, Scenario
+from gpuflow.scenario.spec import AUTO, Language, Phase, Scenario
 from gpuflow.units import (
     Kind,
     Quantity,
@@ -112,7 +112,7 @@ def differing(a: Scenario, b: Scenario) -> Iterator[tuple[str, object, object]]:
     for name in (
         *("scenario", "model", "precision", "gpu", "scale_up", "scale_out", "gpus_per_node"),
         *("tp", "pp", "dp", "ep", "layers", "batch", "prompt", "output", "context", "chunk"),
-        *("micro_batches", "overlap", "profile"),
+        *("micro_batches", "overlap", "profile", "all_reduce"),
     ):
         one, other = _asked(a)[name], _asked(b)[name]
         if one != other:
@@ -140,6 +140,7 @@ def _asked(scenario: Scenario) -> dict[str, object]:
         "micro_batches": workload.micro_batches,
         "overlap": workload.overlap,
         "profile": scenario.profile.name,
+        "all_reduce": scenario.all_reduce or AUTO,
     }
 
 

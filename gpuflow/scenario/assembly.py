@@ -12,7 +12,10 @@ from gpuflow.scenario import catalog
 from gpuflow.scenario.draft import Draft
 from gpuflow.scenario.model_spec import ModelSpec
 from gpuflow.scenario.spec import (
+    ALL_REDUCES,
+    AUTO,
     CUBE_MESH_GPUS,
+    AllReduce,
     ClusterSpec,
     DeviceSpec,
     FabricSpec,
@@ -42,6 +45,7 @@ def assemble(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> 
     parallel = parallel_of(draft)
     check_split(draft, model, parallel)
     workload = _workload(draft)
+    all_reduce = _all_reduce(draft)
     if not (model and cluster and profile and precision and workload and draft.steps):
         return None
     if draft.name is None or draft.title is None or draft.problems.found:
@@ -56,6 +60,7 @@ def assemble(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> 
         precision=precision,
         profile=profile,
         steps=draft.steps,
+        all_reduce=all_reduce,
     )
 
 
@@ -268,6 +273,20 @@ def _precision(draft: Draft, model: ModelSpec | None, cluster: ClusterSpec | Non
         )
         return None
     return precision
+
+
+def _all_reduce(draft: Draft) -> AllReduce | None:
+    """The algorithm that was asked for; whether the machines can run it is seen later."""
+    name = draft.words.get("all_reduce", AUTO)
+    if name not in (AUTO, *ALL_REDUCES):
+        draft.blame(
+            "unknown_all_reduce",
+            ("all_reduce",),
+            hint="allowed_here",
+            found=name,
+            allowed=[AUTO, *ALL_REDUCES],
+        )
+    return next((known for known in ALL_REDUCES if known == name), None)
 
 
 def _workload(draft: Draft) -> WorkloadSpec | None:

@@ -41,6 +41,7 @@ TOP_KEYS = (
     "parallel",
     "workload",
     "profile",
+    "all_reduce",
     "steps",
 )
 CLUSTER_KEYS = (
@@ -99,6 +100,8 @@ class Overrides:
     """Whether messages run beside computing."""
     precision: str | None = None
     profile: str | None = None
+    all_reduce: str | None = None
+    """Algorithm of all_reduce, or auto."""
     layers: tuple[int, ...] | None = None
     """Layers of each pipeline stage."""
 
@@ -158,7 +161,7 @@ def read_draft(top: Fields, overrides: Overrides) -> Draft:
     _check_format(top)
     draft.name = top.identifier("name")
     draft.title = read_text(top, "title")
-    for name in ("model", "precision", "profile"):
+    for name in ("model", "precision", "profile", "all_reduce"):
         _take_word(draft, top, name)
     _read_cluster(draft, top.mapping("cluster"))
     _read_parallel(draft, top.mapping("parallel"))

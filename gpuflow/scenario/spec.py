@@ -322,7 +322,7 @@ class Scenario:
     cache_bits: int | None = None
     """Bits of a cached value; None: as the profile has it."""
     all_reduce: AllReduce | None = None
-    """The algorithm every all_reduce uses whose group can; None: what the library or engine takes."""
+    """Algorithm of every all_reduce whose group can run it; None: as library or engine choose."""
 
     def with_workload(self, **changes: int | None) -> Scenario:
         """A copy with some workload fields changed."""
