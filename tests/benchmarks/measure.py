@@ -1,12 +1,8 @@
-"""One figure beside what it is measured against, or a word on why it cannot be measured here."""
+"""One figure beside what it is measured against."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-
-class LackingError(Exception):
-    """What this machine does not have, in words."""
 
 
 @dataclass(frozen=True)

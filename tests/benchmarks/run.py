@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from measure import LackingError, Measure
+from measure import Measure
+from terminals import LackingError
 
 from gpuflow.cluster.charge import charge, charge_rounds
 from gpuflow.cluster.fabric import build_fabric

@@ -23,8 +23,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from measure import LackingError
-
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60.0
 """Only so that a broken program does not hang the benchmark."""
@@ -32,6 +30,10 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 LEAN = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
 """As ssh brings it: no COLORTERM."""
+
+
+class LackingError(Exception):
+    """What this machine does not have, in words."""
 
 
 class Terminal:
@@ -149,12 +151,13 @@ class Server:
             "PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
             f"SetEnv PYTHONPATH={ROOT}\nAcceptEnv LANG\nPrintMotd no\nPrintLastLog no\n"
         )
-        self.process = subprocess.Popen(
-            [str(SSHD), "-D", "-e", "-f", str(config)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=(folder / "log").open("wb"),
-        )
+        with (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [str(SSHD), "-D", "-e", "-f", str(config)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
         self._wait()
 
     def _wait(self) -> None:
