@@ -26,7 +26,7 @@ def doctor(output: Output) -> int:
     has = terminal_facts(output.streams, os.environ)
     use = use_of(has, output)
     if output.format == "json":
-        output.document({"terminal": has, "use": use})
+        output.document({"inputs": {}, "terminal": has, "use": use})
     elif output.format == "csv":
         rows = [("terminal", has), ("use", use)]
         output.records(

@@ -9,12 +9,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from gpuflow.cli.app import run
+from gpuflow.exporters.schemas import document_names, document_schema, name_of
 
 
 class Stream(io.TextIOWrapper):
@@ -64,9 +68,33 @@ def gpuflow(monkeypatch: pytest.MonkeyPatch) -> Gpuflow:
             patched.setattr(sys, "stderr", err)
             patched.setattr("gpuflow.cli.output.terminal_width", lambda stream: width)
             code = run(list(arguments))
-        return Result(code, out.text(), err.text())
+        result = Result(code, out.text(), err.text())
+        check_document(result.out)
+        return result
 
     return call
+
+
+MOST_CHECKED = 300_000
+"""Characters of a document; larger ones take seconds and have the same parts."""
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    """What holds a verb's documents to its published schema."""
+    return Draft202012Validator(document_schema(name))
+
+
+def check_document(text: str) -> None:
+    """Whatever a verb prints as a document is what `gpuflow schema VERB` says of it."""
+    if not text.startswith('{\n  "schema": "gpuflow/') or len(text) > MOST_CHECKED:
+        return
+    document = json.loads(text)
+    name = name_of(document)
+    assert name in document_names(), f"describe {name!r} in gpuflow/data/schemas"
+    best = best_match(validator(name).iter_errors(document))
+    where = f"gpuflow/data/schemas/{name}.yaml"
+    assert best is None, f"{best.json_path}: {best.message[:300]} (see {where})"
 
 
 BROWSER = shutil.which("chromium")
