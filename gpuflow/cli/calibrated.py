@@ -18,8 +18,7 @@ def calibrated(file: str | None, output: Output) -> Iterator[Output]:
         output: Where that is said; the one that comes back names the file in JSON documents.
 
     Raises:
-        ImportFormatError: The file is no calibration file.
-        OSError: The file cannot be read.
+        ImportFormatError: The file cannot be read or is no calibration file.
     """
     if file is None:
         yield output

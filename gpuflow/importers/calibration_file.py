@@ -11,7 +11,9 @@ file is read.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,20 @@ import yaml
 
 from gpuflow.cells import sanitise
 from gpuflow.cluster.measurements import Key, Row
-from gpuflow.errors import ImportFormatError, Problem
+from gpuflow.errors import ImportFormatError, InputError, Problem
 from gpuflow.importers.nccl_fit import LogFit, key_of
 from gpuflow.importers.nccl_judge import Verdict
 from gpuflow.importers.nccl_reading import Doubt, Reading
+from gpuflow.scenario import nodes
+from gpuflow.scenario.source import read_source
 
 SCHEMA = "calibration/1"
-MOST_BYTES = 4 << 20
+MOST_BYTES = 2 << 20
+MOST_VALUES = 100_000
+"""Of the whole file; a log of 200 runs with 60 sizes each has some 40,000."""
 MOST_ENTRIES = 200
 MOST_POINTS = 512
+_WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
 _TEXTS = ("gpu", "collective", "kernel", "launch")
 
 
@@ -79,23 +86,52 @@ def read_calibrations(file: str) -> tuple[tuple[Row, ...], ...]:
     """The rows of each machine of a file.
 
     Raises:
-        ImportFormatError: The file is no calibration file.
-        OSError: The file cannot be read.
+        ImportFormatError: The file cannot be read or is no calibration file.
     """
-    with Path(file).open("rb") as stream:
-        content = stream.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise _unreadable(file, "too_long", most=MOST_BYTES)
-    try:
-        loaded = yaml.safe_load(content)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise _unreadable(file, "no_yaml") from None
-    if not isinstance(loaded, Mapping) or loaded.get("gpuflow") != SCHEMA:
+    loaded = _loaded(file)
+    if loaded.get("gpuflow") != SCHEMA:
         raise _unreadable(file, "other_schema", wanted=f"gpuflow: {SCHEMA}")
     entries = loaded.get("calibrations")
     if not isinstance(entries, list) or not 0 < len(entries) <= MOST_ENTRIES:
         raise _unreadable(file, "no_entries")
     return tuple(_rows(file, number, entry) for number, entry in enumerate(entries, 1))
+
+
+def _loaded(file: str) -> Mapping[str, Any]:
+    """The top mapping; aliases, tags and merge keys, by which a small file grows, are refused."""
+    source = read_source(Path(file), file, MOST_BYTES)
+    if isinstance(source, list):
+        raise _refused(source)
+    problems = nodes.Problems(source)
+    try:
+        tree = nodes.parse_document(source, problems, most_nodes=MOST_VALUES)
+    except InputError as error:
+        raise _refused(error.problems) from None
+    if problems.found:
+        raise _refused(problems.in_order())
+    return {key: _plain(value) for key, value in tree.values.items()}
+
+
+def _refused(problems: Sequence[Problem]) -> ImportFormatError:
+    """The problems without the hints that are about scenarios."""
+    about_scenarios = {"start_from_shipped", "file_too_large"}
+    return ImportFormatError(
+        [replace(one, hint="") if one.hint in about_scenarios else one for one in problems]
+    )
+
+
+def _plain(node: nodes.Node) -> Any:
+    """What a value means; a number that is none stays a text, which is no number."""
+    if isinstance(node, nodes.Mapping):
+        return {key: _plain(value) for key, value in node.values.items()}
+    if isinstance(node, nodes.Sequence):
+        return list(map(_plain, node.items))
+    if not isinstance(node, nodes.Scalar) or node.yaml_type not in {"int", "float"}:
+        return node.value if isinstance(node, nodes.Scalar) else None
+    try:
+        return int(node.value) if _WHOLE.fullmatch(node.value) else float(node.value)
+    except ValueError:
+        return node.value
 
 
 def _rows(file: str, number: int, entry: Any) -> tuple[Row, ...]:

@@ -150,15 +150,20 @@ class _StopError(Exception):
     """The rest of the file makes no sense after what was just reported."""
 
 
-def parse_document(source: Source, problems: Problems) -> Mapping:
+def parse_document(source: Source, problems: Problems, *, most_nodes: int = MAX_NODES) -> Mapping:
     """The top mapping of a file.
+
+    Args:
+        source: Its text.
+        problems: What is wrong is added here.
+        most_nodes: Values that the file may have.
 
     Raises:
         ScenarioError: There is none.
     """
     root: Node | None = None
     try:
-        root = _Composer(source, problems).document()
+        root = _Composer(source, problems, most_nodes).document()
     except yaml.MarkedYAMLError as error:
         problems.extend(explain(source, error))
     except yaml.YAMLError:
@@ -178,9 +183,10 @@ def parse_document(source: Source, problems: Problems) -> Mapping:
 
 
 class _Composer:
-    def __init__(self, source: Source, problems: Problems) -> None:
+    def __init__(self, source: Source, problems: Problems, most_nodes: int) -> None:
         self.source = source
         self.problems = problems
+        self.most_nodes = most_nodes
         self.n_nodes = 0
         self.reported: set[str] = set()
 
@@ -233,9 +239,12 @@ class _Composer:
                 "too_deep", at=(line, column), hint="start_from_shipped", limit=MAX_DEPTH
             )
             raise _StopError
-        if self.n_nodes > MAX_NODES:
+        if self.n_nodes > self.most_nodes:
             self.problems.add(
-                "too_many_values", at=(line, column), hint="start_from_shipped", limit=MAX_NODES
+                "too_many_values",
+                at=(line, column),
+                hint="start_from_shipped",
+                limit=self.most_nodes,
             )
             raise _StopError
 

@@ -86,6 +86,10 @@ def test_a_calibration_of_other_machines_is_said_to_be_unused(own: str, gpuflow:
         "gpuflow: calibration/1\ncalibrations: [{gpu: 1}]",
         "[" * 20_000,
         "\x00",
+        "gpuflow: calibration/1\ncalibrations: &a [*a]",
+        "gpuflow: calibration/1\na: {<<: {b: 1}}\ncalibrations: [{gpu: x}]",
+        "gpuflow: calibration/1\ncalibrations:\n" + "- {a: b}\n" * 60_000,
+        "gpuflow: calibration/1\ncalibrations:\n" + "- {a: b}\n" * 250_000,
     ],
 )
 def test_what_is_no_calibration_file_is_refused(
