@@ -51,6 +51,11 @@ _TABLE = {ord(sign): plain for plain, signs in _GROUPS.items() for sign in signs
 }
 
 
+BRAILLE = range(0x2800, 0x2900)
+DOTS = " .:-=+*%#"
+"""For a cell of braille with 0 to 8 dots."""
+
+
 def to_ascii(frame: Frame) -> Frame:
     """The same picture in ASCII; wide characters become question marks of their width."""
     return Frame(frame.width, frame.height, tuple(map(_row, frame.rows)))
@@ -79,6 +84,8 @@ def _likeness(character: str) -> str:
     known = _TABLE.get(ord(character))
     if known is not None:
         return known
+    if ord(character) in BRAILLE:
+        return DOTS[(ord(character) - BRAILLE.start).bit_count()]
     width = cell_width(character)
     plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode("ascii")
     return plain if len(plain) == width and plain.isprintable() else "?" * width

@@ -14,6 +14,7 @@ from gpuflow.cells import cell_width, clip
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.caption import caption_pages, draw_caption
 from gpuflow.draw.figures import UNKNOWN, metric_values
+from gpuflow.draw.focus import seen_rank
 from gpuflow.draw.header import draw_header
 from gpuflow.draw.keys import KEYS, hints
 from gpuflow.draw.links import first_fit, flow_labels, flow_role
@@ -23,6 +24,7 @@ from gpuflow.draw.strip import draw_strip
 from gpuflow.draw.texts import step_heading, tab_pieces, text_pages
 from gpuflow.draw.view import PlayView
 from gpuflow.draw.wrap import wrap
+from gpuflow.draw.zoom import draw_picture
 
 MIN_WIDTH, MIN_HEIGHT = 40, 10
 """Below this no sentence can be read."""
@@ -106,9 +108,12 @@ def draw_compact(canvas: Canvas, view: PlayView) -> None:
     layout = compact_layout(view)
     draw_header(canvas, view, 1)
     if layout.form == "stage":
-        shown = stage_at_work(view) or 0
+        shown = _shown_stage(view)
         _where(canvas, view, layout.where, shown)
-        draw_stage(canvas, view, layout.stage, only=shown)
+        if view.focus is None:
+            draw_stage(canvas, view, layout.stage, only=shown)
+        else:
+            draw_picture(canvas, view, layout.stage)
         draw_primitive_row(canvas, view, layout.now.x, layout.now.y, layout.now.width)
     else:
         _now(canvas, view, layout.now)
@@ -121,6 +126,13 @@ def draw_compact(canvas: Canvas, view: PlayView) -> None:
     _figures(canvas, view, layout.figures)
     draw_strip(canvas, view, layout.strip.x, layout.strip.y, layout.strip.width)
     _keys(canvas, view, layout.keys)
+
+
+def _shown_stage(view: PlayView) -> int:
+    if view.focus is None:
+        return stage_at_work(view) or 0
+    mesh = view.scene.mesh
+    return mesh.position(seen_rank(view.focus, mesh, stage_at_work(view))).stage
 
 
 def _words_area(layout: CompactLayout) -> Rect:

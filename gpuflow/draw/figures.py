@@ -37,7 +37,7 @@ def metric_values(view: PlayView) -> list[tuple[str, str, str]]:
             UNKNOWN if share is None else format_share(share),
             scene.t("metric.share_of"),
         ),
-        ("KV", *kv_metric(scene, view.state.gpus)),
+        ("KV", *kv_metric(scene, view.state)),
     ]
 
 

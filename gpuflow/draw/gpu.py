@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.expert_bars import expert_row, load_of
 from gpuflow.draw.kv import fill_text, kv_forms, kv_share, widest_fill
 from gpuflow.draw.moves import Held
 from gpuflow.draw.roles import CLASS_ROLES
@@ -121,8 +122,19 @@ class GpuPainter:
                 self._kv_text(row, gpu)
             elif line == "stage":
                 self._stage(row, gpu)
+            elif line == "experts":
+                place = self.scene.mesh.stage_ranks(gpu.stage).index(gpu.rank)
+                expert_row(self.canvas, self.view, row, place, 1)
 
     def _lines(self, rows: int) -> tuple[str, ...]:
+        lines = self._usual_lines(rows)
+        if load_of(self.view) is None or "layers" not in lines:
+            return lines
+        # Which layer it is stands in the row of the state as well.
+        place = lines.index("" if lines.count("") > 1 else "layers")
+        return (*lines[:place], "experts", *lines[place + 1 :])
+
+    def _usual_lines(self, rows: int) -> tuple[str, ...]:
         return {
             2: ("state", "kv"),
             3: ("state", "doing", "kv"),

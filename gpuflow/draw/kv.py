@@ -6,10 +6,8 @@ the memory that the weights leave is told as such.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from gpuflow.draw.view import Scene
-from gpuflow.engine.state import GpuState
+from gpuflow.engine.state import GpuState, State
 from gpuflow.units import format_bytes
 
 
@@ -63,12 +61,13 @@ def kv_forms(scene: Scene, gpu: GpuState) -> tuple[str, ...]:
     )
 
 
-def kv_metric(scene: Scene, gpus: Sequence[GpuState]) -> tuple[str, str]:
+def kv_metric(scene: Scene, state: State) -> tuple[str, str]:
     """(value, meaning) of all GPUs together; where some have no room for it, that is said first."""
-    if any(gpu.kv_capacity_bytes <= 0 for gpu in gpus):
+    stages = state.gpus.stages
+    if any(stage.kv_capacity_bytes <= 0 for stage in stages):
         return scene.t("gpu.kv_none"), scene.t("gpu.kv_no_room")
-    size = format_bytes(sum(gpu.kv_bytes for gpu in gpus))
-    room = format_bytes(sum(gpu.kv_capacity_bytes for gpu in gpus))
-    if any(gpu.kv_bytes > gpu.kv_capacity_bytes for gpu in gpus):
+    size = format_bytes(state.known.kv_bytes)
+    room = format_bytes(state.known.kv_capacity_bytes)
+    if any(stage.kv_bytes > stage.kv_capacity_bytes for stage in stages):
         return scene.t("gpu.kv_none"), scene.t("metric.kv_over", size=size, room=room)
     return size, scene.t("metric.kv_of", room=room)

@@ -6,12 +6,12 @@ same time, so their peers are read off by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from gpuflow.cluster.mesh import Groups
 from gpuflow.engine.state import SWITCH, Replay, ReplayRow, State
-from gpuflow.engine.timeline import Span
 
 Pair = tuple[int, int]
 
@@ -46,34 +46,46 @@ def replay_of(state: State) -> Replay | None:
     return replace(replay, round=replay.rounds, now=replay.after, transfers=())
 
 
-def moving_pairs(state: State) -> frozenset[Pair]:
-    """(from, to) ranks of the transfers under way; empty while layers are skipped through.
+def moving_places(state: State) -> tuple[Groups, tuple[Pair, ...]] | None:
+    """The groups at work and, by position in each of them, who sends to whom.
 
     In groups too large for a replay every rank sends to its neighbour, as in a ring; where a switch
-    takes part all neighbours exchange.
+    takes part all neighbours exchange. None where nothing moves that can be followed.
     """
     span = state.span
-    if span is None or not span.collective or state.is_compressed:
-        return frozenset()
-    return frozenset(_pairs(replay_of(state), span))
-
-
-def _pairs(replay: Replay | None, span: Span) -> Iterator[Pair]:
+    if span is None or not span.collective or state.is_compressed or not span.groups:
+        return None
+    replay, first = replay_of(state), span.groups[0]
+    n_ranks = len(first)
     if replay is None:
-        for group in span.groups:
-            for i, rank in enumerate(group):
-                yield rank, group[(i + 1) % len(group)]
-        return
-    first = span.groups[0]
+        return span.groups, tuple((i, (i + 1) % n_ranks) for i in range(n_ranks))
     if any(SWITCH in pair for pair in replay.transfers):
-        for group in span.groups:
-            for a, b in pairwise(group):
-                yield from ((a, b), (b, a))
-        return
-    places = [(first.index(a), first.index(b)) for a, b in replay.transfers]
-    for group in span.groups:
+        there = tuple(pairwise(range(n_ranks)))
+        return span.groups, there + tuple((b, a) for a, b in there)
+    return span.groups, tuple((first.index(a), first.index(b)) for a, b in replay.transfers)
+
+
+def pairs_of(groups: Groups, places: Sequence[Pair]) -> Iterator[Pair]:
+    """The pairs of ranks that pairs of positions mean in every group."""
+    for group in groups:
         for a, b in places:
             yield group[a], group[b]
+
+
+def partners(state: State, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(ranks it sends to, ranks it receives from) at the moment."""
+    moving = moving_places(state)
+    if moving is None:
+        return (), ()
+    groups, places = moving
+    group = next((group for group in groups if rank in group), None)
+    if group is None:
+        return (), ()
+    pairs = [(group[a], group[b]) for a, b in places]
+    return (
+        tuple(sorted(b for a, b in pairs if a == rank)),
+        tuple(sorted(a for a, b in pairs if b == rank)),
+    )
 
 
 def held_values(state: State) -> Mapping[int, Held]:

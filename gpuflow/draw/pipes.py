@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Rect
+from gpuflow.draw.link_counts import between_forms
 from gpuflow.draw.links import DOWN_AT_REST, down, first_fit, flow_labels, flow_role, phase
 from gpuflow.draw.roles import at_rest
-from gpuflow.draw.stage_plan import StagePlan, StageSpec
+from gpuflow.draw.stage_form import StagePlan, StageSpec
 from gpuflow.draw.traffic import Traffic
 from gpuflow.draw.view import PlayView
 
@@ -19,11 +20,11 @@ def draw_pipes(
     """Lines from each stage to the next, with what they carry."""
     is_each = plan.form == "boxes" and plan.per_row == spec.gpus
     for upper in range(len(plan.frames) - 1):
-        ways = traffic.between.get(upper, {})
+        ways = traffic.between.get(plan.first_stage + upper, {})
         if is_each:
             _each(canvas, view, plan, upper, ways)
         else:
-            _bundle(canvas, view, plan, spec, upper, ways)
+            _bundle(canvas, view, plan, upper, ways)
     if not view.scene.has_dispatch:
         _absent_link(canvas, view, plan, is_each=is_each)
 
@@ -63,12 +64,7 @@ def _each(
 
 
 def _bundle(
-    canvas: Canvas,
-    view: PlayView,
-    plan: StagePlan,
-    spec: StageSpec,
-    upper: int,
-    ways: Mapping[int, str],
+    canvas: Canvas, view: PlayView, plan: StagePlan, upper: int, ways: Mapping[int, str]
 ) -> None:
     """One line for all pairs together, where they are too many to draw."""
     above, below = plan.frames[upper], plan.frames[upper + 1]
@@ -84,9 +80,10 @@ def _bundle(
         if canvas.at(x, row) == "─":
             canvas.put(x, row, sign, role)
     down(canvas, x, above.bottom, gap, "pp", role, phase=phase(view), ways=way)
-    name = f"PP ×{spec.gpus}" if spec.gpus > 1 else "PP"
-    forms = [f"{name} · {form}" for form in flow_labels(view, with_name=False)] if way else []
-    label = first_fit((*forms, name), above.right - x - 4)
+    names = between_forms(view, plan.first_stage + upper)
+    moving = flow_labels(view, with_name=False) if way else []
+    forms = [f"{names[-1]} · {form}" for form in moving] or names
+    label = first_fit((*forms, names[-1]), above.right - x - 4)
     canvas.put(x + 2, above.bottom + (gap - 1) // 2, label, role)
 
 

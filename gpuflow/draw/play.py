@@ -12,8 +12,6 @@ from gpuflow.draw.frame import Frame
 from gpuflow.draw.header import draw_header
 from gpuflow.draw.keys import draw_keys, key_rows
 from gpuflow.draw.primitive import draw_primitive_panel, draw_primitive_row
-from gpuflow.draw.stage import draw_stage, stage_spec
-from gpuflow.draw.stage_plan import plan_stage
 from gpuflow.draw.strip import draw_lanes, draw_strip
 from gpuflow.draw.texts import (
     draw_all_texts,
@@ -24,6 +22,7 @@ from gpuflow.draw.texts import (
     text_pages,
 )
 from gpuflow.draw.view import PlayView
+from gpuflow.draw.zoom import draw_picture, picture_height
 
 FULL_WIDTH, FULL_HEIGHT = 80, 24
 """From here on all parts of the screen have a place."""
@@ -53,7 +52,7 @@ def draw_play(view: PlayView) -> Frame:
         return canvas.to_frame()
     layout = layout_of(view)
     draw_header(canvas, view, layout.header_rows)
-    draw_stage(canvas, view, layout.stage)
+    draw_picture(canvas, view, layout.stage)
     if view.caption is not None:
         draw = draw_caption_panel if layout.is_wide else draw_caption
         draw(canvas, view.caption, layout.texts, view.page)
@@ -100,16 +99,21 @@ def layout_of(view: PlayView) -> Layout:
 
 
 def _narrow(view: PlayView, rows: int, header: int, keys: int) -> Layout:
-    bottom = 3 if rows < 27 else 4
+    bottom = 4 if rows >= 27 else 3 if _has_primitive_row(view) else 2
     room = rows - header - bottom
-    text = min(max(3 + (room - 18) // 2, 3), 9)
+    text = min(max(3 + (room - 18) // 2, 3), 9) + (1 if bottom < 3 else 0)
     margin = 0 if view.width < 84 else 1
     stage = Rect(margin, header, view.width - 2 * margin, room - text)
-    used = plan_stage(stage, stage_spec(view.scene)).height
+    used = picture_height(view, stage)
     # What the stage leaves over is the texts', up to what the longest of them may need.
     stage = stage._replace(height=max(used, room - 14))
     texts = Rect(1, stage.bottom, view.width - 2, room - stage.height)
     return Layout(header, stage, texts, False, Rect(1, texts.bottom, view.width - 2, bottom), keys)
+
+
+def _has_primitive_row(view: PlayView) -> bool:
+    """Whether the primitive in use is said where there are few rows."""
+    return view.caption is None or not view.caption.needs_room
 
 
 def _wide(view: PlayView, rows: int, header: int, keys: int) -> Layout:
@@ -120,7 +124,7 @@ def _wide(view: PlayView, rows: int, header: int, keys: int) -> Layout:
     right = min(max(view.width * 37 // 100, 42), 84)
     stage = Rect(1, header, view.width - right - 3, height)
     # What the stage leaves over goes to the panels under it, until they have room for all.
-    spare = height - plan_stage(stage, stage_spec(view.scene)).height
+    spare = height - picture_height(view, stage)
     height -= min(max(spare, 0), 7)
     bottom = rows - header - height
     stage = stage._replace(height=height)
@@ -129,11 +133,14 @@ def _wide(view: PlayView, rows: int, header: int, keys: int) -> Layout:
 
 
 def _narrow_bottom(canvas: Canvas, view: PlayView, area: Rect) -> None:
-    draw_primitive_row(canvas, view, area.x, area.y, area.width)
-    draw_metrics_row(canvas, view, area.x, area.y + 1, area.width)
-    draw_strip(canvas, view, area.x, area.y + 2, area.width)
+    y = area.y
+    if area.height > 2:
+        draw_primitive_row(canvas, view, area.x, y, area.width)
+        y += 1
+    draw_metrics_row(canvas, view, area.x, y, area.width)
+    draw_strip(canvas, view, area.x, y + 1, area.width)
     if area.height > 3:
-        draw_legend_row(canvas, view, area.x, area.y + 3, area.width)
+        draw_legend_row(canvas, view, area.x, y + 2, area.width)
 
 
 def _wide_bottom(canvas: Canvas, view: PlayView, area: Rect) -> None:

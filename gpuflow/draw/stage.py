@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from gpuflow.cells import cell_width
-from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
-from gpuflow.draw.gpu import FAST, MIN_BAR, SIGNS, GpuPainter, bar
-from gpuflow.draw.kv import fill_text, kv_share, widest_fill
-from gpuflow.draw.links import first_fit, flow_labels, flow_role
+from gpuflow.draw.canvas import Canvas, Piece, Rect
+from gpuflow.draw.expert_bars import example_forms
+from gpuflow.draw.focus import Part
+from gpuflow.draw.gpu import GpuPainter
+from gpuflow.draw.link_counts import FEW, busy_forms, inside_forms
+from gpuflow.draw.links import first_fit, flow_role
 from gpuflow.draw.moves import held_values, number_width, replay_of
 from gpuflow.draw.pipes import draw_pipes
-from gpuflow.draw.stage_plan import StagePlan, StageSpec, Wiring, plan_stage
+from gpuflow.draw.stage_form import StagePlan, StageSpec, Wiring
+from gpuflow.draw.stage_lines import draw_lines
+from gpuflow.draw.stage_plan import plan_stage
+from gpuflow.draw.stage_words import cache_text, is_lit, repeat_note, stage_name
+from gpuflow.draw.tile_plan import tile_sizes
+from gpuflow.draw.tiles import TilePainter
 from gpuflow.draw.traffic import Traffic, traffic_of
 from gpuflow.draw.view import PlayView, Scene
 from gpuflow.draw.wires import draw_wires
-from gpuflow.engine.state import GpuState
 
 
-def stage_spec(scene: Scene) -> StageSpec:
-    """What a scene asks to have placed."""
+def stage_spec(scene: Scene, part: Part | None = None) -> StageSpec:
+    """What a scene asks to have placed: all its stages, or a part of one."""
     p = scene.timeline.scenario.parallel
-    gpus = p.tp * p.dp
+    gpus = p.tp * p.dp if part is None else part.size
     wiring: Wiring = "none"
     rails = (p.tp > 1) + scene.has_dispatch
     if gpus == 2 and rails:
@@ -32,11 +37,12 @@ def stage_spec(scene: Scene) -> StageSpec:
     elif gpus > 2 and rails:
         wiring = "rail"
     return StageSpec(
-        stages=p.pp,
+        stages=p.pp if part is None else 1,
         gpus=gpus,
         digits=len(str(p.world - 1)),
         wiring=wiring,
         rails=rails if gpus > 2 else 0,
+        tiles=tile_sizes(scene.mesh) if part is None or part.size == p.tp * p.dp else (),
     )
 
 
@@ -46,147 +52,100 @@ def stage_at_work(view: PlayView) -> int | None:
     return span.stage if span is not None else None
 
 
-def draw_stage(canvas: Canvas, view: PlayView, area: Rect, *, only: int | None = None) -> StagePlan:
-    """Draw all stages into `area`, or `only` one of them; returns where things were put."""
-    spec = stage_spec(view.scene)
-    if only is None:
-        plan = plan_stage(area, spec, at_work=stage_at_work(view) or 0)
-    else:
-        spec = replace(spec, stages=1)
-        plan = replace(plan_stage(area, spec), first_stage=only)
+def plan_of(view: PlayView, area: Rect, *, part: Part | None = None) -> StagePlan:
+    """Where the stages stand, or a part of one."""
+    spec = stage_spec(view.scene, part)
+    if part is None:
+        return plan_stage(area, spec, at_work=stage_at_work(view) or 0)
+    return replace(plan_stage(area, spec), first_stage=part.stage, first_gpu=part.first)
+
+
+def draw_stage(
+    canvas: Canvas,
+    view: PlayView,
+    area: Rect,
+    *,
+    only: int | None = None,
+    part: Part | None = None,
+) -> StagePlan:
+    """Draw all stages into `area`, `only` one of them, or a part; returns where things were put."""
+    p = view.scene.mesh.parallel
+    if only is not None:
+        part = Part(only, 0, p.tp * p.dp)
+    spec, plan = stage_spec(view.scene, part), plan_of(view, area, part=part)
     traffic = traffic_of(view)
-    painter = GpuPainter(
-        canvas, view, dict(held_values(view.state)), number_width(replay_of(view.state))
-    )
+    if plan.form == "lines":
+        draw_lines(canvas, view, plan, traffic)
+        return plan
     for i, frame in enumerate(plan.frames):
-        stage = plan.first_stage + i
-        gpus = [view.gpus[rank] for rank in view.scene.mesh.stage_ranks(stage)]
-        if plan.form == "lines":
-            _line(canvas, view, frame, gpus)
-            continue
-        _frame(canvas, view, frame, gpus)
-        if plan.form == "tiles":
-            _summary(canvas, view, frame.inner(1), gpus)
-        for rect, gpu in zip(plan.cells[i] if plan.cells else (), gpus, strict=False):
-            (painter.box if plan.form == "boxes" else painter.chip)(rect, gpu)
-    if plan.form != "lines":
-        draw_wires(canvas, view, plan, spec, traffic)
-        draw_pipes(canvas, view, plan, spec, traffic)
-        for i, frame in enumerate(plan.frames):
-            ranks = view.scene.mesh.stage_ranks(plan.first_stage + i)
-            _name(canvas, view, frame, [view.gpus[rank] for rank in ranks])
-        if spec.wiring != "pair" or plan.form != "boxes":
-            _say_what_moves(canvas, view, plan, traffic)
+        lit = is_lit(view, plan.first_stage + i)
+        canvas.box(frame, "border_lit" if lit else "border")
+    if plan.form == "tiles":
+        _tiles(canvas, view, plan)
+    else:
+        _gpus(canvas, view, plan)
+    draw_wires(canvas, view, plan, spec, traffic)
+    draw_pipes(canvas, view, plan, spec, traffic)
+    for i, frame in enumerate(plan.frames):
+        _name(canvas, view, frame, plan.first_stage + i)
+        _foot(canvas, view, plan, frame, plan.first_stage + i, spec, traffic)
     return plan
 
 
-def _is_lit(gpus: list[GpuState]) -> bool:
-    return any(gpu.activity not in {"idle", "wait"} for gpu in gpus)
+def _tiles(canvas: Canvas, view: PlayView, plan: StagePlan) -> None:
+    painter = TilePainter(canvas, view)
+    for i, cells in enumerate(plan.cells):
+        for j, rect in enumerate(cells):
+            painter.tile(rect, plan.first_stage + i, j * plan.per_cell, plan.per_cell)
 
 
-def _say_what_moves(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic) -> None:
-    """The message in the bottom edge of a frame, where no line inside has room for it."""
-    for i, frame in enumerate(plan.frames):
-        if traffic.is_busy(plan.first_stage + i):
-            label = f" {first_fit(flow_labels(view, with_name=True), frame.width - 8)} "
-            x = frame.x + (frame.width - cell_width(label)) // 2
-            canvas.put(x, frame.bottom - 1, label, flow_role(view.state.span))
+def _gpus(canvas: Canvas, view: PlayView, plan: StagePlan) -> None:
+    held, digits = dict(held_values(view.state)), number_width(replay_of(view.state))
+    painter = GpuPainter(canvas, view, held, digits)
+    draw = painter.box if plan.form == "boxes" else painter.chip
+    for i, cells in enumerate(plan.cells):
+        ranks = view.scene.mesh.stage_ranks(plan.first_stage + i)[plan.first_gpu :]
+        for rect, rank in zip(cells, ranks, strict=False):
+            draw(rect, view.state.gpus[rank])
 
 
-def _frame(canvas: Canvas, view: PlayView, frame: Rect, gpus: list[GpuState]) -> None:
-    canvas.box(frame, "border_lit" if _is_lit(gpus) else "border")
-
-
-def _name(canvas: Canvas, view: PlayView, frame: Rect, gpus: list[GpuState]) -> None:
+def _name(canvas: Canvas, view: PlayView, frame: Rect, stage: int) -> None:
     """Name and note of a stage, over the pipes that pass through its frame."""
-    lit = _is_lit(gpus)
+    lit = is_lit(view, stage)
     canvas.head_box(
         frame,
-        (Piece(stage_name(view, gpus), "title" if lit else "dim"),),
-        (Piece(repeat_note(view, gpus[0].stage), "accent"),) if lit else (),
+        (Piece(stage_name(view, stage), "title" if lit else "dim"),),
+        (Piece(repeat_note(view, stage), "accent"),) if lit else (),
     )
 
 
-def stage_name(view: PlayView, gpus: list[GpuState]) -> str:
-    """Stage and its layers."""
-    gpu = gpus[0]
-    return view.scene.t(
-        "stage.name", stage=gpu.stage + 1, first=gpu.first_layer, last=gpu.last_layer
-    )
-
-
-def repeat_note(view: PlayView, stage: int) -> str:
-    """What of a stage is shown slowly and what is skipped through; empty when nothing is."""
-    state = view.state
-    if state.span is not None and state.span.kind == "fold":
-        names = {"passes": "stage.folded_passes", "groups": "stage.folded_groups"}
-        name = names.get(state.span.fold or "", "stage.folded")
-        return view.scene.t(name, laps=state.span.repeats)
-    if not state.repeat_alike or state.span is None or state.span.stage != stage:
-        return ""
-    return view.scene.t(
-        "stage.alike",
-        shown=state.repeat_shown,
-        layers=state.repeat_shown + state.repeat_alike,
-        alike=state.repeat_alike,
-    )
-
-
-def _counts(view: PlayView, gpus: list[GpuState]) -> list[Piece]:
-    """How many GPUs do what, the most first."""
-    fast = view.state.is_compressed
-    counted = Counter(gpu.activity for gpu in gpus)
-    pieces: list[Piece] = []
-    for activity, number in counted.most_common():
-        word = view.scene.t(f"state.{activity}")
-        span = view.state.span
-        if activity == "exchange" and span is not None:
-            word = view.scene.t(f"collective.{span.collective}")
-        sign = SIGNS[activity]
-        if fast and activity not in {"idle", "wait"}:
-            sign, word = FAST, view.scene.t("state.fast")
-        role = "wait" if activity in {"idle", "wait"} else "compute"
-        if activity in {"exchange", "send", "receive"}:
-            role = flow_role(span)
-        pieces.append(Piece(f"{sign} {number} {word}  ", role))
-    return pieces
-
-
-def _summary(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) -> None:
-    """All GPUs of a stage in one row: how many, what they do, their KV cache."""
-    name = view.scene.t("stage.gpus", gpus=len(gpus))
-    pieces = [Piece(f"{name}  ", "strong"), *_counts(view, gpus)]
-    kv_width = min(row.width * 2 // 5, 40)
-    room = row.width - kv_width - 1
-    layer = next((gpu for gpu in gpus if gpu.layer), None)
-    if layer is not None:
-        words = view.scene.t("gpu.layer", layer=layer.layer, layers=layer.layers)
-        forms = (words, f"{layer.layer}/{layer.layers}")
-        pieces.append(Piece(first_fit(forms, room - width_of(pieces)), "text"))
-    x = canvas.put_pieces(row.x, row.y, pieces, width=room) + 1
-    held = sum(gpu.kv_bytes for gpu in gpus)
-    full = sum(view.scene.kv_full_bytes[gpu.rank] for gpu in gpus)
-    start = max(row.right - kv_width, x)
-    fill = Piece(fill_text(held, full).rjust(widest_fill(full) + 1), "dim")
-    share = Piece(kv_share(view.scene, gpus[0]).rjust(7), "dim")
-    room = row.right - start - cell_width("KV ") - MIN_BAR
-    tail = next((form for form in ((fill, share), (fill,)) if width_of(form) <= room), ())
-    if room >= 0:
-        end = canvas.put_right(row.right, row.y, tail, width=room) if tail else row.right
-        canvas.put(start, row.y, "KV ", "dim")
-        bar(canvas, Rect(start + 3, row.y, end - start - 3, 1), held / full if full else 0, "kv")
-
-
-def _widest_name(view: PlayView) -> int:
-    last = view.scene.mesh.stage_ranks(view.scene.mesh.parallel.pp - 1)[0]
-    return cell_width(stage_name(view, [view.gpus[last]]))
-
-
-def _line(canvas: Canvas, view: PlayView, row: Rect, gpus: list[GpuState]) -> None:
-    """A stage without a frame, where there are more stages than room for frames."""
-    lit = _is_lit(gpus)
-    name = stage_name(view, gpus)
-    canvas.put(row.x, row.y, "┃", flow_role(view.state.span) if lit else "border")
-    canvas.put(row.x + 2, row.y, name, "title" if lit else "dim", width=row.width // 3)
-    x = row.x + 4 + min(_widest_name(view), row.width // 3)
-    _summary(canvas, view, Rect(x, row.y, row.right - x, 1), gpus)
+def _foot(
+    canvas: Canvas,
+    view: PlayView,
+    plan: StagePlan,
+    frame: Rect,
+    stage: int,
+    spec: StageSpec,
+    traffic: Traffic,
+) -> None:
+    """In the bottom edge: the message, where no line inside has room for it, or the links."""
+    y, end = frame.bottom - 1, frame.x + 2
+    if plan.form == "tiles" and plan.cells[0][0].height < 3:
+        end = canvas.put(end, y, f" {cache_text(view, stage)} ", "dim")
+    is_said = spec.wiring == "pair" and plan.form == "boxes"
+    if traffic.is_busy(stage):
+        label = "" if is_said else first_fit(busy_forms(view), frame.right - end - 6)
+        if label:
+            x = frame.x + (frame.width - cell_width(label) - 2) // 2
+            canvas.put(max(x, end + 1), y, f" {label} ", flow_role(view.state.span))
+        return
+    if spec.gpus >= FEW:
+        # A line of the hand-over may cross the edge in its middle.
+        room = frame.middle - end - 3
+        links = first_fit(inside_forms(view, stage, gpus=spec.gpus), room)
+        end = canvas.put(end, y, f" {links} ", "dim") if links else end
+    if view.scene.has_dispatch and stage == plan.first_stage + len(plan.frames) - 1:
+        example = first_fit(example_forms(view), frame.right - end - 6)
+        if example:
+            x = frame.right - 3 - cell_width(example) - 1
+            canvas.put(x, y, f" {example} ", "dim")

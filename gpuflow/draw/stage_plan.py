@@ -1,21 +1,18 @@
 """Where everything of the stage stands: how richly its GPUs can be drawn in a given area.
 
 Top to bottom is the pipeline, left to right the tensor split. The richest form that fits is taken:
-boxes (a border and up to nine rows each), chips (one cell run a GPU), tiles (one row a stage that
-counts its GPUs), and lines without frames, of which only those around the stage at work are shown
-when there are more than rows.
+boxes (a border and up to nine rows each), chips (one cell run a GPU), tiles (one for some of a
+stage's GPUs, see tile_plan), and lines without frames, of which only those around the stage at
+work are shown when there are more than rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal
 
 from gpuflow.draw.canvas import Rect
-
-Form = Literal["boxes", "chips", "tiles", "lines"]
-Wiring = Literal["none", "pair", "rail", "full_mesh"]
+from gpuflow.draw.stage_form import StagePlan, StageSpec
+from gpuflow.draw.tile_plan import plan_lines, plan_tiles
 
 MAX_INNER_ROWS = 9
 ROOMY_INNER_ROWS, ROOMY_PIPE_GAP = 7, 3
@@ -24,43 +21,10 @@ MIN_BOX = 7
 """Narrowest box: a border and five cells, `⇄7/16`."""
 MAX_BOX = 46
 MAX_PIPE_GAP = 7
+MOST_SMALL = 16
+"""GPUs of a stage up to which each of them is drawn, however small; more are grouped in tiles."""
 CROSS_ROWS = 3
 """Fewest rows between the two rows of a full mesh of four, for its crossing lines."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageSpec:
-    """What has to be placed."""
-
-    stages: int
-    gpus: int
-    """Of each stage."""
-    digits: int
-    """Of the largest rank."""
-    wiring: Wiring
-    rails: int = 0
-    """Rows below a row of boxes for lines that all of them share."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagePlan:
-    """Where things stand."""
-
-    form: Form
-    height: int
-    """Rows used."""
-    frames: tuple[Rect, ...]
-    """One for each stage shown; a single row in form `lines`."""
-    first_stage: int = 0
-    """The stage of frames[0]."""
-    per_row: int = 1
-    """GPUs beside each other."""
-    inner_rows: int = 0
-    """Rows inside a box."""
-    cells: tuple[tuple[Rect, ...], ...] = field(default=())
-    """Of every stage its boxes or chips, in the order of its ranks."""
-    rails: tuple[tuple[int, ...], ...] = field(default=())
-    """Of every stage the first rail row under each row of boxes."""
 
 
 def plan_stage(area: Rect, spec: StageSpec, *, at_work: int = 0) -> StagePlan:
@@ -72,17 +36,16 @@ def plan_stage(area: Rect, spec: StageSpec, *, at_work: int = 0) -> StagePlan:
         at_work: The stage to keep in sight when not all of them can be shown.
     """
     boxes = [plan for plan in _box_plans(area, spec) if plan is not None]
-    if boxes:
-        return max(boxes, key=_richness)
-    for gap in (1, 0):
+    best = max(boxes, key=_richness, default=None)
+    is_small = spec.gpus <= MOST_SMALL
+    if best is not None and (is_small or _richness(best)[0]):
+        return best
+    for gap in (1, 0) if is_small else ():
         chips = _chip_plan(area, spec, gap)
         if chips is not None:
             return chips
-    for gap in (1, 0):
-        tiles = _tile_plan(area, spec, gap)
-        if tiles is not None:
-            return tiles
-    return _line_plan(area, spec, at_work)
+    tiles = plan_tiles(area, spec)
+    return tiles if tiles is not None else plan_lines(area, spec, at_work)
 
 
 def _richness(plan: StagePlan) -> tuple[int, int, int]:
@@ -214,21 +177,3 @@ def _even(per_row: int, gpus: int) -> int:
         if gpus % length == 0:
             return length
     return per_row
-
-
-def _tile_plan(area: Rect, spec: StageSpec, pipe_gap: int) -> StagePlan | None:
-    pipes = spec.stages - 1
-    if spec.stages * 3 + pipes * pipe_gap > area.height or area.width < 12:
-        return None
-    gap = min((area.height - spec.stages * 3) // pipes, MAX_PIPE_GAP) if pipes else 0
-    frames = tuple(
-        Rect(area.x, area.y + stage * (3 + gap), area.width, 3) for stage in range(spec.stages)
-    )
-    return StagePlan(form="tiles", height=spec.stages * 3 + pipes * gap, frames=frames)
-
-
-def _line_plan(area: Rect, spec: StageSpec, at_work: int) -> StagePlan:
-    shown = max(min(spec.stages, area.height), 0)
-    first = min(max(at_work - shown // 2, 0), spec.stages - shown)
-    frames = tuple(Rect(area.x, area.y + i, area.width, 1) for i in range(shown))
-    return StagePlan(form="lines", height=shown, frames=frames, first_stage=first)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
-from gpuflow.cluster.mesh import Mesh
-from gpuflow.draw.moves import moving_pairs
+from gpuflow.cluster.mesh import Groups, Mesh
+from gpuflow.draw.moves import Pair, moving_places, pairs_of
 from gpuflow.draw.view import PlayView
 
 
@@ -32,11 +33,20 @@ class Traffic:
 
 def traffic_of(view: PlayView) -> Traffic:
     """The lines that the transfers under way use: along the stages first, then along the row."""
-    mesh = view.scene.mesh
+    moving = moving_places(view.state)
+    return _traffic(view.scene.mesh, *moving) if moving else NO_TRAFFIC
+
+
+NO_TRAFFIC = Traffic({}, {})
+
+
+@lru_cache(maxsize=64)
+def _traffic(mesh: Mesh, groups: Groups, places: tuple[Pair, ...]) -> Traffic:
+    """Of a round it is always the same, and a thousand GPUs have many groups."""
     place = _places(mesh)
     inside: dict[int, set[tuple[int, int]]] = defaultdict(set)
     between: dict[int, dict[int, str]] = defaultdict(dict)
-    for source, destination in moving_pairs(view.state):
+    for source, destination in pairs_of(groups, places):
         (stage, a), (last, b) = place[source], place[destination]
         way = "v" if last > stage else "^"
         for upper in range(min(stage, last), max(stage, last)):
@@ -47,6 +57,7 @@ def traffic_of(view: PlayView) -> Traffic:
     return Traffic({stage: frozenset(pairs) for stage, pairs in inside.items()}, between)
 
 
+@lru_cache(maxsize=16)
 def _places(mesh: Mesh) -> dict[int, tuple[int, int]]:
     """Rank -> (stage, position in the stage)."""
     return {

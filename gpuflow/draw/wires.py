@@ -22,7 +22,7 @@ from gpuflow.draw.links import (
 )
 from gpuflow.draw.pipes import pipe_column
 from gpuflow.draw.roles import at_rest
-from gpuflow.draw.stage_plan import StagePlan, StageSpec
+from gpuflow.draw.stage_form import StagePlan, StageSpec
 from gpuflow.draw.traffic import Traffic
 from gpuflow.draw.view import PlayView
 
@@ -36,11 +36,11 @@ def draw_wires(
 ) -> None:
     """All lines inside the stages of a plan."""
     if plan.form == "boxes" and spec.wiring == "pair" and plan.per_row == 2:
-        for stage, cells in enumerate(plan.cells):
-            _pair(canvas, view, cells, stage, traffic)
+        for stage, cells in enumerate(plan.cells, start=plan.first_stage):
+            _pair(canvas, view, cells, (stage, plan.first_gpu), traffic)
     elif plan.form == "boxes" and spec.wiring == "full_mesh" and not plan.rails:
-        for stage, cells in enumerate(plan.cells):
-            _full_mesh(canvas, view, cells, stage, traffic)
+        for stage, cells in enumerate(plan.cells, start=plan.first_stage):
+            _full_mesh(canvas, view, cells, (stage, plan.first_gpu), traffic)
     elif plan.form == "boxes" and plan.rails:
         _rails(canvas, view, plan, traffic)
     elif plan.form == "chips" and spec.wiring != "none":
@@ -52,12 +52,16 @@ def pair_wire(view: PlayView) -> str:
     return "tp" if view.scene.timeline.scenario.parallel.tp > 1 else "ep"
 
 
+Place = tuple[int, int]
+"""(stage, position in it of the first GPU drawn)"""
+
+
 def _pair(
-    canvas: Canvas, view: PlayView, cells: Sequence[Rect], stage: int, traffic: Traffic
+    canvas: Canvas, view: PlayView, cells: Sequence[Rect], place: Place, traffic: Traffic
 ) -> None:
-    left, right = cells
+    (left, right), (stage, first) = cells, place
     wire = pair_wire(view)
-    ways = traffic.ways(stage, 0, 1)
+    ways = traffic.ways(stage, first, first + 1)
     role = flow_role(view.state.span) if ways else at_rest(wire)
     row = left.y + 1 + max(left.height - 2 - 3, 0) // 2
     gap = right.x - left.right
@@ -86,18 +90,19 @@ def _centred(canvas: Canvas, x: int, y: int, width: int, piece: Piece) -> None:
 
 
 def _full_mesh(
-    canvas: Canvas, view: PlayView, cells: Sequence[Rect], stage: int, traffic: Traffic
+    canvas: Canvas, view: PlayView, cells: Sequence[Rect], place: Place, traffic: Traffic
 ) -> None:
     """Four GPUs in two rows, each joined to the three others."""
     moving, resting, ph = flow_role(view.state.span), at_rest("ep"), phase(view)
+    stage, first = place
     for a, b in ((0, 1), (2, 3)):
-        ways = traffic.ways(stage, a, b)
+        ways = traffic.ways(stage, first + a, first + b)
         row = cells[a].y + (cells[a].height - 1) // 2
         gap = cells[b].x - cells[a].right
         role = moving if ways else resting
         across(canvas, cells[a].right, row, gap, "ep", role, phase=ph, ways=ways)
     for a, b in ((0, 2), (1, 3)):
-        ways = traffic.ways(stage, a, b).replace(">", "v").replace("<", "^")
+        ways = traffic.ways(stage, first + a, first + b).replace(">", "v").replace("<", "^")
         role = moving if ways else resting
         x, top = pipe_column(cells[a]), cells[a].bottom
         for y, sign in ((top - 1, "┬"), (cells[b].y, "┴")):
@@ -105,10 +110,10 @@ def _full_mesh(
                 canvas.put(x, y, sign, role)
         down(canvas, x, top, cells[b].y - top, "ep", role, phase=ph, ways=ways)
     for a, b, sign in ((0, 3, "╲"), (1, 2, "╱")):
-        ways = traffic.ways(stage, a, b)
+        ways = traffic.ways(stage, first + a, first + b)
         _diagonal(canvas, cells, sign, moving if ways else resting, is_moving=bool(ways), phase=ph)
     centre = (cells[0].right + cells[1].x - 1) // 2
-    busy = bool(traffic.ways(stage, 0, 3) or traffic.ways(stage, 1, 2))
+    busy = bool(traffic.ways(stage, first, first + 3) or traffic.ways(stage, first + 1, first + 2))
     middle = (cells[0].bottom + cells[2].y - 1) // 2
     canvas.put(centre, middle, "╳", moving if busy else resting)
 
@@ -139,7 +144,7 @@ def _rails(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic) ->
     carrier = moving if moving in dict(kinds) else kinds[0][0]
     for stage, cells in enumerate(plan.cells):
         for offset, (wire, size) in enumerate(kinds):
-            carries = traffic.is_busy(stage) and wire == carrier
+            carries = traffic.is_busy(plan.first_stage + stage) and wire == carrier
             role = moving if carries else at_rest(wire)
             for first in range(0, len(cells), size):
                 group = range(first, min(first + size, len(cells)))
@@ -196,7 +201,7 @@ def _between_chips(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Tra
     p = view.scene.mesh.parallel
     wire, size = ("tp", p.tp) if p.tp > 1 else ("ep", p.ep)
     for stage, cells in enumerate(plan.cells):
-        if not traffic.is_busy(stage):
+        if not traffic.is_busy(plan.first_stage + stage):
             continue
         role, sign = flow_role(view.state.span), ACROSS[wire]
         for i, (a, b) in enumerate(pairwise(cells)):

@@ -5,14 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuflow.draw.canvas import Rect
-from gpuflow.draw.stage_plan import StagePlan, StageSpec, plan_stage
+from gpuflow.draw.stage_form import StagePlan, StageSpec
+from gpuflow.draw.stage_plan import plan_stage
 
 
 def spec(stages: int, gpus: int) -> StageSpec:
     wiring = "none" if gpus == 1 else "pair" if gpus == 2 else "rail"
     digits = len(str(stages * gpus - 1))
     rails = 1 if gpus > 2 else 0
-    return StageSpec(stages=stages, gpus=gpus, digits=digits, wiring=wiring, rails=rails)  # type: ignore[arg-type]
+    tiles = (*(size for size in (8, 16, 32, 64) if gpus % size == 0 and size < gpus), gpus)
+    return StageSpec(
+        stages=stages,
+        gpus=gpus,
+        digits=digits,
+        wiring=wiring,  # type: ignore[arg-type]
+        rails=rails,
+        tiles=tiles,
+    )
 
 
 def contains(outer: Rect, inner: Rect) -> bool:
@@ -34,7 +43,7 @@ def check(plan: StagePlan, area: Rect) -> None:
     frames = plan.frames
     assert not any(overlap(a, b) for i, a in enumerate(frames) for b in frames[i + 1 :])
     for frame, cells in zip(frames, plan.cells, strict=False):
-        room = frame.inner()
+        room = frame if plan.form == "lines" else frame.inner()
         assert all(contains(room, cell) for cell in cells)
         if len(cells) <= 64:
             assert not any(overlap(a, b) for i, a in enumerate(cells) for b in cells[i + 1 :])
@@ -61,7 +70,8 @@ def test_everything_stands_inside_and_beside_each_other(
         (4, 8, (80, 15), "chips"),
         (4, 32, (80, 15), "tiles"),
         (16, 64, (80, 15), "lines"),
-        (4, 32, (124, 44), "chips"),
+        (4, 32, (124, 44), "tiles"),
+        (1, 128, (80, 15), "tiles"),
         (1, 1, (80, 15), "boxes"),
     ],
 )

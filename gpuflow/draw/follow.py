@@ -1,0 +1,66 @@
+"""What one rank does at the moment, in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpuflow.draw.gpu import SIGNS
+from gpuflow.draw.moves import partners
+from gpuflow.draw.tiles import AT_REST
+from gpuflow.draw.view import PlayView
+from gpuflow.units import format_bytes
+
+MOST_NAMED = 3
+"""Peers told by their numbers; of more, how many they are."""
+
+
+def follow_forms(view: PlayView, rank: int) -> list[str]:
+    """Who it is, where, whom it sends to and what it holds; longest form first."""
+    scene, mesh = view.scene, view.scene.mesh
+    gpu = view.state.gpus[rank]
+    p = mesh.parallel
+    who = scene.t("gpu.name", rank=rank)
+    node = scene.t("tile.node", node=gpu.node)
+    stage = scene.t("strip.stage", stage=gpu.stage + 1)
+    split = [
+        f"{name} {place + 1}/{size}"
+        for name, place, size in (("TP", gpu.tp_rank, p.tp), ("DP", gpu.dp_rank, p.dp))
+        if size > 1
+    ]
+    doing = doing_words(view, rank)
+    cache = f"KV {format_bytes(gpu.kv_bytes)}"
+    forms = (
+        (who, node, stage, *split, doing, cache),
+        (who, node, stage, doing, cache),
+        (who, stage, doing, cache),
+        (who, doing, cache),
+        (who, doing),
+        (who,),
+    )
+    return [" · ".join(form) for form in forms]
+
+
+def doing_words(view: PlayView, rank: int) -> str:
+    """Whom it sends to and receives from, or else what it does."""
+    to, from_ = partners(view.state, rank)
+    parts = []
+    if to:
+        parts.append(view.scene.t("follow.to", ranks=ranks_text(view, to)))
+    if from_:
+        parts.append(view.scene.t("follow.from", ranks=ranks_text(view, from_)))
+    if parts:
+        return view.scene.t("follow.and").join(parts)
+    activity, span = view.state.gpus.activity(rank), view.state.span
+    word = view.scene.t(f"state.{activity}")
+    if activity == "exchange" and span is not None:
+        word = view.scene.t(f"collective.{span.collective}")
+    if activity == "compute" and span is not None and span.part:
+        word = view.scene.t(f"part.{span.part}")
+    return word if activity in AT_REST else f"{SIGNS[activity]} {word}"
+
+
+def ranks_text(view: PlayView, ranks: Sequence[int]) -> str:
+    """A few ranks by their numbers, many by how many they are."""
+    if len(ranks) <= MOST_NAMED:
+        return ", ".join(map(str, ranks))
+    return view.scene.t("stage.gpus", gpus=len(ranks))
