@@ -16,6 +16,7 @@ from gpuflow.cli.explore import (
     write_collective,
 )
 from gpuflow.cli.kiosk import refuse_files
+from gpuflow.cli.looking import FollowOption, ZoomOption, focus_of
 from gpuflow.cli.options import Request, bad_option
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import (
@@ -34,6 +35,7 @@ from gpuflow.cli.screens import (
 )
 
 if TYPE_CHECKING:
+    from gpuflow.draw.focus import Focus
     from gpuflow.draw.frame import Frame
     from gpuflow.engine.pace import Pace
     from gpuflow.engine.timeline import Timeline
@@ -64,6 +66,8 @@ def play(
     ascii_: AsciiOption = False,
     speed: SpeedOption = None,
     theme: ThemeOption = None,
+    zoom: ZoomOption = None,
+    follow: FollowOption = None,
     fps: FpsOption = None,
     no_animation: StillOption = False,
     loop: LoopOption = False,
@@ -83,6 +87,7 @@ def play(
     if kiosk:
         refuse_files(request)
     scenario = scenario_of(request)
+    focus = focus_of(zoom, follow, scenario)
     timeline = simulate(scenario)
     subject = asked_subject(collective, algorithm, ranks, nodes, timeline)
     pace = Pace(timeline)
@@ -117,7 +122,7 @@ def play(
         return 0
     shortage = warn_of_shortage(scenario, output)
     if print_:
-        output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output, is_ascii=ascii_).text())
+        output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output, is_ascii=ascii_, focus=focus).text())
         return 0
     if plain or not output.streams.is_terminal():
         _tell(timeline, output, told, is_wanted=plain)
@@ -144,12 +149,13 @@ def play(
             is_animated=not no_animation,
             is_kiosk=kiosk,
             idle_s=idle,
+            focus=focus,
         ),
     )
 
 
 def _frame(
-    pace: Pace, start_s: float, size: ScreenSize, output: Output, *, is_ascii: bool
+    pace: Pace, start_s: float, size: ScreenSize, output: Output, *, is_ascii: bool, focus: Focus | None
 ) -> Frame:
     from gpuflow.draw.ascii import to_ascii
     from gpuflow.draw.play import draw_play
@@ -165,6 +171,7 @@ def _frame(
         width=size.columns,
         height=size.rows,
         is_playing=False,
+        focus=focus,
     )
     frame = draw_play(view)
     return to_ascii(frame) if is_ascii else frame

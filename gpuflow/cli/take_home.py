@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuflow.cli.data_forms import DATA_FORMS, data_text
+from gpuflow.cli.looking import FollowOption, ZoomOption, focus_of
 from gpuflow.cli.options import Request, bad_option, one_of
 from gpuflow.cli.output import Output
 from gpuflow.cli.pixels import PIXEL_FORMS, FontOption, animation, refuse_needless
@@ -62,13 +63,15 @@ def record(
     fps: FpsOption = None,
     speed: SpeedOption = None,
     theme: ThemeOption = None,
+    zoom: ZoomOption = None,
+    follow: FollowOption = None,
     ascii_: AsciiOption = False,
 ) -> int:
     """Write a recording that `asciinema play` shows."""
     from gpuflow.engine.parts import part_of_step
     from gpuflow.exporters.cast import recording
 
-    film = _film(output, request, size, is_ascii=ascii_)
+    film = _film(output, request, size, (zoom, follow), is_ascii=ascii_)
     timeline = film.pace.timeline
     first = 0 if from_ is None else step_named("--from", from_, timeline)
     last = len(timeline.steps) - 1 if until is None else step_named("--until", until, timeline)
@@ -100,6 +103,8 @@ def export(
     file: FileOption = None,
     size: SizeOption = None,
     theme: ThemeOption = None,
+    zoom: ZoomOption = None,
+    follow: FollowOption = None,
     ascii_: AsciiOption = False,
     fps: FpsOption = None,
     font: FontOption = None,
@@ -108,12 +113,19 @@ def export(
     form = to or _form_of(file)
     refuse_needless(form, fps, font, file, output)
     if form in DATA_FORMS:
-        of_screens = {"--at": at, "--size": size, "--theme": theme, "--ascii": ascii_}
+        of_screens = {
+            "--at": at,
+            "--size": size,
+            "--theme": theme,
+            "--zoom": zoom,
+            "--follow": None if follow is None else str(follow),
+            "--ascii": ascii_,
+        }
         _write(output, file, data_text(output, request, form, step, of_screens))
         return 0
     if at is not None and step is not None:
         raise bad_option("--step", "option_step_and_at")
-    film = _film(output, request, size, is_ascii=ascii_)
+    film = _film(output, request, size, (zoom, follow), is_ascii=ascii_)
     look, language = load_theme(theme or THEMES[0]), film.scene.language
     if form == "gif":
         _write_bytes(output, file, animation(film, at, step, look, font or (), fps))
@@ -157,17 +169,35 @@ def _form_of(file: str | None) -> str:
     return ending if ending in FORMS else FORMS[0]
 
 
-def _film(output: Output, request: Request, size: ScreenSize | None, *, is_ascii: bool) -> Film:
+def _film(
+    output: Output,
+    request: Request,
+    size: ScreenSize | None,
+    looks: tuple[str | None, int | None],
+    *,
+    is_ascii: bool,
+) -> Film:
+    """The play to be drawn.
+
+    Args:
+        output: What is said goes there.
+        request: What is played.
+        size: Of the screen.
+        looks: --zoom and --follow.
+        is_ascii: Whether it is drawn in ASCII.
+    """
     from gpuflow.cli.request import scenario_of, warn_of_shortage
     from gpuflow.engine.pace import Pace
     from gpuflow.engine.simulate import simulate
     from gpuflow.exporters.film import Film
 
     scenario = scenario_of(request)
+    focus = focus_of(*looks, scenario)
     warn_of_shortage(scenario, output)
     shown = size or DEFAULT_SIZE
     pace = Pace(simulate(scenario))
-    return Film(pace, output.language, shown.columns, shown.rows, is_ascii=is_ascii)
+    language, columns, rows = output.language, shown.columns, shown.rows
+    return Film(pace, language, columns, rows, is_ascii=is_ascii, focus=focus)
 
 
 def _write(output: Output, file: str | None, text: str) -> None:

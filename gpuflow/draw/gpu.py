@@ -23,6 +23,8 @@ SIGNS: dict[Activity, str] = {
     "host": "◆",
 }
 FAST = "⏩"
+FOLLOWED = "▸"
+"""Stands before the GPU that is followed, or what holds it."""
 FULL, FREE = "▇", "─"
 PADDED = 12
 """Cells of a box from which on blanks stand beside what is in it."""
@@ -56,7 +58,9 @@ class GpuPainter:
     def names(self, gpu: GpuState) -> list[Sequence[Piece]]:
         """Rank and role, longest form first."""
         p = self.scene.timeline.scenario.parallel
-        rank = Piece(self.scene.t("gpu.name", rank=gpu.rank), "strong")
+        is_followed = gpu.rank == self.view.followed
+        mark, role = (FOLLOWED, "accent") if is_followed else ("", "strong")
+        rank = Piece(f"{mark}{self.scene.t('gpu.name', rank=gpu.rank)}", role)
         roles: list[str] = []
         if p.tp == 2:
             roles.append(self.scene.t("gpu.left" if gpu.tp_rank == 0 else "gpu.right"))
@@ -72,7 +76,7 @@ class GpuPainter:
         forms: list[Sequence[Piece]] = [
             (rank, Piece(" · " + " · ".join(roles[:n]), "dim")) for n in range(len(roles), 0, -1)
         ]
-        return [*forms, (rank,), (Piece(str(gpu.rank), "strong"),)]
+        return [*forms, (rank,), (Piece(f"{mark}{gpu.rank}", role),)]
 
     def state_words(self, gpu: GpuState) -> tuple[str, str]:
         """(sign, word) of what a GPU does."""
@@ -280,7 +284,11 @@ class GpuPainter:
         role = "compute" if self.is_fast(gpu) else self.role_of(gpu)
         digits = len(str(self.scene.mesh.n_ranks - 1))
         sign = SIGNS["compute"] if self.is_fast(gpu) else SIGNS[gpu.activity]
-        x = self.canvas.put(rect.x, rect.y, str(gpu.rank).rjust(digits), "strong")
+        is_followed = gpu.rank == self.view.followed
+        name = str(gpu.rank).rjust(digits)
+        if is_followed:
+            self.canvas.put(rect.x - 1, rect.y, FOLLOWED, "accent")
+        x = self.canvas.put(rect.x, rect.y, name, "accent" if is_followed else "strong")
         x = self.canvas.put(x, rect.y, sign, role)
         room = rect.right - x
         short = self.layer_words(gpu)[1]

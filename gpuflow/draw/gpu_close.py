@@ -17,8 +17,8 @@ from gpuflow.draw.wrap import wrap
 
 BOX_ROWS, MAX_BOX = 11, 46
 """Rows of a box that says everything, and its cells at most."""
-BESIDE = 30
-"""Cells beside the box that peers are worth drawing in."""
+BESIDE, LEAST_BOX = 30, 22
+"""Cells beside the box that peers are worth drawing in, and of a box that has something beside."""
 
 MOST_EXAMPLE = 6
 """Lines that say what the bars of the experts are."""
@@ -26,24 +26,36 @@ MOST_EXAMPLE = 6
 Line = list[Piece]
 
 
-def rows_of_close(area: Rect) -> int:
+def rows_of_close(view: PlayView, area: Rect, rank: int) -> int:
     """Rows of an area that the view of one GPU has a use for."""
-    return min(area.height, BOX_ROWS + 5)
+    box = _box(area)
+    lines = len(_lines(view, rank, _beside(area, box).width))
+    used = max(box.height, lines) if box.width < area.width else box.height + lines
+    return min(used, area.height)
+
+
+def _box(area: Rect) -> Rect:
+    """The GPU's box: at the left, or over all of a narrow area."""
+    width = min(MAX_BOX, area.width - BESIDE - 2)
+    return Rect(
+        area.x, area.y, area.width if width < LEAST_BOX else width, min(BOX_ROWS, area.height)
+    )
+
+
+def _beside(area: Rect, box: Rect) -> Rect:
+    """Where its peers stand: at the right of the box, or under it."""
+    if box.width < area.width:
+        x = box.right + 2
+        return Rect(x, area.y, area.right - x, area.height)
+    return Rect(area.x, box.bottom, area.width, area.height - box.height)
 
 
 def draw_close(canvas: Canvas, view: PlayView, area: Rect, rank: int) -> None:
     """The GPU at the left, its peers at the right, or under it where the area is narrow."""
-    width = min(MAX_BOX, area.width - BESIDE - 2)
-    width = area.width if width < 22 else width
-    height = min(BOX_ROWS, area.height)
-    box = Rect(area.x, area.y, width, height)
+    box = _box(area)
+    beside = _beside(area, box)
     held, digits = dict(held_values(view.state)), number_width(replay_of(view.state))
     GpuPainter(canvas, view, held, digits).box(box, view.state.gpus[rank])
-    if width < area.width:
-        x = box.right + 2
-        beside = Rect(x, area.y, area.right - x, area.height)
-    else:
-        beside = Rect(area.x, box.bottom, area.width, area.height - height)
     y = beside.y
     for line in _lines(view, rank, beside.width):
         if y >= beside.bottom:

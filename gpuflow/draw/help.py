@@ -11,7 +11,7 @@ from gpuflow.draw.links import ACROSS, DOWN
 from gpuflow.draw.page import Block, Line, Page
 from gpuflow.draw.view import Scene
 
-READING = ("clock", "slow", "kv", "numbers", "rate", "fold", "copy")
+READING = ("clock", "slow", "kv", "numbers", "rate", "fold", "tiles", "experts", "copy")
 
 
 def draw_help(scene: Scene, width: int) -> Frame:

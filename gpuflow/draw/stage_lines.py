@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect
+from gpuflow.draw.gpu import FOLLOWED
 from gpuflow.draw.link_counts import between_forms, busy_forms, inside_forms
 from gpuflow.draw.links import DOWN, DOWN_AT_REST, first_fit, flow_labels, flow_role
 from gpuflow.draw.roles import at_rest
 from gpuflow.draw.stage_form import StagePlan
 from gpuflow.draw.stage_words import draw_cache, is_lit, repeat_note, stage_name
-from gpuflow.draw.tiles import FOLLOWED, TilePainter
+from gpuflow.draw.tiles import TilePainter
 from gpuflow.draw.traffic import Traffic
 from gpuflow.draw.view import PlayView
 

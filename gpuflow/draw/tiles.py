@@ -9,14 +9,12 @@ from itertools import groupby
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.expert_bars import expert_row, load_of
-from gpuflow.draw.gpu import FAST, MIN_BAR, SIGNS, bar
+from gpuflow.draw.gpu import FAST, FOLLOWED, MIN_BAR, SIGNS, bar
 from gpuflow.draw.kv import fill_text
 from gpuflow.draw.links import first_fit, flow_role
 from gpuflow.draw.view import PlayView
 from gpuflow.engine.state import Activity
 
-FOLLOWED = "▸"
-"""Stands before what holds the rank that is followed."""
 LEAST_CACHE, MOST_CACHE = 7, 24
 """Cells of a KV bar beside the signs of a tile without a border."""
 AT_REST = frozenset({"idle", "wait"})

@@ -56,7 +56,8 @@ def picture_height(view: PlayView, area: Rect) -> int:
         return plan_of(view, area).height
     room = _room(area)
     if focus.level == "gpu":
-        return 1 + rows_of_close(room)
+        rank = seen_rank(focus, view.scene.mesh, stage_at_work(view))
+        return 1 + rows_of_close(view, room, rank)
     part = shown_part(view, focus)
     if part is None or not _has_neighbours(view, room):
         return 1 + plan_of(view, room, part=part).height

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.ascii import to_ascii
+from gpuflow.draw.focus import Focus
 from gpuflow.draw.frame import Frame, Row, Run
 from gpuflow.draw.play import draw_play
 from gpuflow.draw.scene import scene_of
@@ -27,6 +28,8 @@ class Film:
     rows: int
     is_ascii: bool = False
     """What ASCII has no signs for is said in English."""
+    focus: Focus | None = None
+    """What of the cluster is looked at; None: all of it."""
 
     @cached_property
     def moments(self) -> Moments:
@@ -55,6 +58,7 @@ class Film:
             height=rows,
             is_playing=is_playing,
             speed=speed,
+            focus=self.focus,
         )
         frame = draw_play(view)
         return to_ascii(frame) if self.is_ascii else frame

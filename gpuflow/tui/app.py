@@ -26,6 +26,7 @@ from gpuflow.scenario.spec import Language
 from gpuflow.tui.commands import COMMANDS
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.filters import AsciiSigns, NoColour
+from gpuflow.tui.focus import Focusing
 from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.playhead import Playhead
@@ -81,6 +82,7 @@ class PlayerApp(App[None]):
         self.playing = Playing(timeline, options)
         self.caption: Caption | None = None
         """Words that stand where the step's own texts do, until somebody takes them away."""
+        self.focusing = Focusing(options.focus)
         self.look: Theme = load_theme(options.theme_name or THEMES[0])
         self._play_screen = PlayScreen()
         for name in THEMES:
@@ -126,6 +128,7 @@ class PlayerApp(App[None]):
             is_playing=self.playhead.is_playing,
             speed=self.playhead.speed,
             caption=self.caption,
+            focus=self.focusing.within(self.scene.mesh),
         )
 
     def frame(self, *, tab: int, page: int) -> Frame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpuflow.draw.focus import Focus
 from gpuflow.engine.explore import Subject
 from gpuflow.scenario.spec import Language
 
@@ -40,6 +41,8 @@ class PlayerOptions:
     """No suspending, no command palette, nothing of the environment that writes files."""
     idle_s: float | None = None
     """Leave after so many seconds without a key; None: never, in a kiosk after 600."""
+    focus: Focus | None = None
+    """What of the cluster to look at first; None: all of it."""
     explore: Subject | None = None
     """A collective to open at once; None: the play itself."""
     explore_round: int = 0

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 
 from gpuflow.draw.keys import hints
 from gpuflow.draw.play import fits, page_count
+from gpuflow.draw.stage import stage_at_work
 from gpuflow.draw.view import TABS
 from gpuflow.tui.screens.timed import TimedScreen
 from gpuflow.tui.tables import table_frame
@@ -35,6 +36,11 @@ class PlayScreen(TimedScreen):
         Binding("tab", "next_text", show=False),
         Binding("r", "restart", show=False),
         Binding("t", "table", show=False),
+        Binding("z", "zoom(1)", show=False),
+        Binding("Z", "zoom(-1)", show=False),
+        Binding("right_square_bracket", "focus_next(1)", show=False),
+        Binding("left_square_bracket", "focus_next(-1)", show=False),
+        Binding("f", "follow", show=False),
         Binding("escape", "fold", show=False),
         Binding("up,k", "scroll_table(-1)", show=False),
         Binding("down,j", "scroll_table(1)", show=False),
@@ -121,6 +127,26 @@ class PlayScreen(TimedScreen):
         """One event on or back, and pause."""
         self.player.playhead.go_event(self.player.pace.events, way)
         self._moved()
+
+    def action_zoom(self, way: int) -> None:
+        """Nearer or farther: all stages, one, a group of GPUs, a single one."""
+        if not self.player.focusing.zoom(self.player.scene.mesh, way):
+            self.app.bell()
+        self.redraw()
+
+    def action_focus_next(self, way: int) -> None:
+        """The next or previous stage, group or GPU, whichever is looked at."""
+        if not self.player.focusing.move(self.player.scene.mesh, way, self._at_work()):
+            self.app.bell()
+        self.redraw()
+
+    def action_follow(self) -> None:
+        """Follow the GPU that is looked at, or let go of it."""
+        self.player.focusing.follow(self.player.scene.mesh, self._at_work())
+        self.redraw()
+
+    def _at_work(self) -> int | None:
+        return stage_at_work(self.player.view(tab=self.tab, page=self.page))
 
     def action_restart(self) -> None:
         """Play from the start."""
