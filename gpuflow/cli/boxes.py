@@ -147,7 +147,7 @@ def announce_box(request: Request, output: Output) -> Output:
         assumed = words.t("topo.assumed_gpu", language, gpu=cluster.device.title)
     warned = [text for code, text in warnings(topology, language) if code == "lost_link"]
     said = [*texts, *warned, *doubt_texts(topology, language), *filter(None, [assumed])]
-    if output.verb in _PRINTED and output.format in {"table", "markdown"}:
+    if output.verb in _PRINTED and output.format in {"table", "markdown", "latex"}:
         title = words.t("topo.machine", language, gpus=topology.n_gpus, file=topology.file)
         output.tables(Table(title=title, columns=(), rows=(), notes=tuple(said)))
         output.write("")

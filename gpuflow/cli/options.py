@@ -19,9 +19,9 @@ from gpuflow.errors import InputError, Problem
 from gpuflow.importers.launch.reading import Launch
 from gpuflow.units import UnitError, parse_share, parse_size
 
-Format = Literal["table", "markdown", "csv", "json"]
+Format = Literal["table", "markdown", "latex", "csv", "json"]
 
-FORMATS: tuple[Format, ...] = ("table", "markdown", "csv", "json")
+FORMATS: tuple[Format, ...] = ("table", "markdown", "latex", "csv", "json")
 DEFAULT_FORMAT: Format = "table"
 """Text for people; a verb without tables has some other text."""
 LANGUAGES = ("zh", "en")

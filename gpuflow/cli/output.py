@@ -14,6 +14,7 @@ from gpuflow import words
 from gpuflow.cli.options import Early, Format
 from gpuflow.cli.streams import CHINESE, Streams, can_show, write_data
 from gpuflow.exporters.grid import grid_text, painter
+from gpuflow.exporters.latex import latex
 from gpuflow.exporters.tables import Table, csv_text, markdown
 from gpuflow.scenario.spec import Language
 
@@ -66,10 +67,11 @@ class Output:
     def tables(self, *parts: Table | str) -> None:
         """Tables for people, as text or Markdown, one below the other.
 
-        A str is a picture made of text, which Markdown goes without.
+        A str is a picture made of text, which Markdown and LaTeX go without.
         """
-        if self.format == "markdown":
-            self.write("\n\n".join(markdown(part) for part in parts if isinstance(part, Table)))
+        if self.format in {"markdown", "latex"}:
+            written = markdown if self.format == "markdown" else latex
+            self.write("\n\n".join(written(part) for part in parts if isinstance(part, Table)))
             return
         paint = painter(self.has_color)
         texts = (

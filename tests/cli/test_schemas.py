@@ -1,4 +1,8 @@
-"""Every verb's JSON is what `gpuflow schema VERB` says, no key more and none less."""
+"""Every verb's JSON is what `gpuflow schema VERB` says, no key more and none less.
+
+Beside these commands, the fixture `gpuflow` holds every document to its schema that any test of
+the command line prints: those of accuracy, probe and the imports with real files among them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,6 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("collective", "all_reduce", "--gpu", "h100", "--ranks", "8", "--sizes", "1KiB..1MiB"),
     ("collective", "all_reduce", "--ranks", "4", "--sizes", "64", "--algorithm", "ring", "--trace"),
     ("collective", "send_recv", "--ranks", "2"),
-    ("accuracy",),
     ("list",),
     ("show", "model", "deepseek-v3"),
     ("show", "model", "nemotron-h-56b"),
