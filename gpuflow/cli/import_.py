@@ -6,7 +6,7 @@ Its texts are `verb.import-<kind>.*` and `option.import-<kind>.*`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -14,6 +14,7 @@ import typer
 from gpuflow import words
 from gpuflow.cli.import_nccl import import_nccl
 from gpuflow.cli.import_topo import import_topo
+from gpuflow.cli.import_trace import import_trace
 from gpuflow.cli.options import nearest
 from gpuflow.cli.output import Output
 from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command, group_page
@@ -22,6 +23,7 @@ from gpuflow.errors import InputError, Problem
 IMPORTS: dict[str, Callable[..., int | None]] = {
     "nccl": import_nccl,
     "topo": import_topo,
+    "trace": import_trace,
 }
 
 
@@ -58,6 +60,18 @@ def import_program() -> typer.Typer:
         app.command(name, cls=VerbCommand)(as_command(function))
     app.callback()(as_command(_nothing))
     return app
+
+
+def import_verb(arguments: Sequence[str]) -> str:
+    """Name of the verb in documents: `import-nccl` where that kind of file is named.
+
+    Example:
+        >>> import_verb(["--lang", "zh", "import", "topo", "box.txt"])
+        'import-topo'
+    """
+    after = arguments[list(arguments).index("import") + 1 :]
+    kind = next((word for word in after if word in IMPORTS), None)
+    return f"import-{kind}" if kind else "import"
 
 
 def _nothing(output: Output) -> None:

@@ -1,0 +1,1 @@
+"""Traces of PyTorch's profiler (Kineto): what ran on the GPU, what of it was communication."""

@@ -1,0 +1,206 @@
+"""Traces that belong together: the ranks of one run; and two runs beside each other.
+
+Ranks run the same collectives at the same time, so of the k-th message of a kind the rank that
+took least has waited least: its time is the transfer's, what the others took beyond it is waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpuflow.importers.trace.doubt import Doubt
+from gpuflow.importers.trace.reading import Reading
+from gpuflow.importers.trace.talks import Collective
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """One collective of all ranks of a run; times are means over the ranks."""
+
+    collective: Collective
+    """Counts and sizes of the first rank that has it."""
+    time_s: float
+    exposed_s: float
+    transfer_s: float | None
+    """Of the quickest rank, message by message; None for a single rank."""
+
+    @property
+    def waiting_s(self) -> float | None:
+        """What a rank spent waiting for the others, in the mean; None for a single rank."""
+        return None if self.transfer_s is None else max(self.time_s - self.transfer_s, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run: its ranks by number."""
+
+    ranks: tuple[Reading, ...]
+    collectives: tuple[Merged, ...]
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def first(self) -> Reading:
+        """The rank with the lowest number."""
+        return self.ranks[0]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing of it can be used."""
+        return all(one.refused is not None for one in self.ranks)
+
+    def mean(self, name: str) -> float:
+        """Mean of a figure of the ranks."""
+        return float(np.mean([getattr(one, name) for one in self.ranks]))
+
+
+def runs_of(readings: Sequence[Reading]) -> tuple[Run, ...]:
+    """Put ranks of the same run together; other files are runs of their own, in their order."""
+    groups: list[list[Reading]] = []
+    for reading in readings:
+        home = next((group for group in groups if _belongs(reading, group)), None)
+        if home is None:
+            groups.append([reading])
+        else:
+            home.append(reading)
+    return tuple(_run(group) for group in groups)
+
+
+def _belongs(reading: Reading, group: Sequence[Reading]) -> bool:
+    """Whether it is another rank of the same run: same job, other number, same time."""
+    head, first = reading.head, group[0].head
+    if reading.refused is not None or not head.world or head.world < 2:
+        return False
+    if head.world != first.world or head.groups != first.groups or head.rank is None:
+        return False
+    taken = {one.head.rank for one in group}
+    if None in taken or head.rank in taken:
+        return False
+    return all(_meet(reading, one) for one in group)
+
+
+def _meet(a: Reading, b: Reading) -> bool:
+    starts = [1e-9 * one.head.base_ns + 1e-6 * one.start_us for one in (a, b)]
+    return starts[0] < starts[1] + b.span_s and starts[1] < starts[0] + a.span_s
+
+
+def _run(group: list[Reading]) -> Run:
+    ranks = sorted(group, key=lambda one: one.head.rank or 0)
+    doubts = []
+    if len(ranks) > 1:
+        numbers = [one.head.rank for one in ranks]
+        doubts.append(Doubt("ranks_together", {"ranks": numbers, "world": ranks[0].head.world}))
+    merged: dict[tuple[str, str], list[Collective]] = {}
+    for rank in ranks:
+        for one in rank.collectives:
+            merged.setdefault((one.kind, one.kernel), []).append(one)
+    uneven = [key for key, found in merged.items() if len({one.count for one in found}) > 1]
+    if uneven:
+        doubts.append(Doubt("counts_differ", {"kernels": [kernel for _, kernel in uneven]}))
+    collectives = [_merged(found) for found in merged.values()]
+    return Run(
+        ranks=tuple(ranks),
+        collectives=tuple(sorted(collectives, key=lambda one: -one.time_s)),
+        doubts=tuple(doubts),
+    )
+
+
+def _merged(found: Sequence[Collective]) -> Merged:
+    counts = {one.count for one in found}
+    transfer_s = None
+    if len(found) > 1 and len(counts) == 1:
+        transfer_s = float(np.stack([one.times_s for one in found]).min(axis=0).sum())
+    return Merged(
+        collective=found[0],
+        time_s=float(np.mean([one.time_s for one in found])),
+        exposed_s=float(np.mean([one.exposed_s for one in found])),
+        transfer_s=transfer_s,
+    )
+
+
+def with_collectives(run: Run, collectives: Sequence[Collective]) -> Run:
+    """The run with other collectives of the same order, as predictions make them."""
+    merged = [
+        replace(one, collective=collective)
+        for one, collective in zip(run.collectives, collectives, strict=True)
+    ]
+    return replace(run, collectives=tuple(merged))
+
+
+# ---------------------------------------------------------------- two runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One kind of communication or computing in two runs, in one step of each."""
+
+    kind: str
+    is_communication: bool
+    first_s: float
+    second_s: float
+    first_count: float
+    second_count: float
+
+    @property
+    def grown_s(self) -> float:
+        """What a step of the second run spends more."""
+        return self.second_s - self.first_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two runs, step for step."""
+
+    first: Run
+    second: Run
+    changes: tuple[Change, ...]
+    """The one that grew most comes first."""
+    first_step_s: float
+    """Kernels of one step, added up."""
+    second_step_s: float
+
+
+def compare(first: Run, second: Run) -> Comparison:
+    """What grew from one run to another, per step."""
+    before, after = _sums(first), _sums(second)
+    changes = []
+    for key in dict.fromkeys([*before, *after]):
+        (first_s, first_count), (second_s, second_count) = (
+            sums.get(key, (0.0, 0.0)) for sums in (before, after)
+        )
+        changes.append(
+            Change(
+                kind=key[1],
+                is_communication=key[0],
+                first_s=first_s,
+                second_s=second_s,
+                first_count=first_count,
+                second_count=second_count,
+            )
+        )
+    return Comparison(
+        first=first,
+        second=second,
+        changes=tuple(sorted(changes, key=lambda one: -one.grown_s)),
+        first_step_s=sum(one.first_s for one in changes),
+        second_step_s=sum(one.second_s for one in changes),
+    )
+
+
+def _sums(run: Run) -> dict[tuple[bool, str], tuple[float, float]]:
+    """Seconds and kernels of each kind in one step, in the mean over the ranks."""
+    found: dict[tuple[bool, str], tuple[float, float]] = {}
+
+    def add(key: tuple[bool, str], seconds: float, count: float) -> None:
+        old = found.get(key, (0.0, 0.0))
+        found[key] = (old[0] + seconds, old[1] + count)
+
+    for rank in run.ranks:
+        per = 1 / (rank.n_steps * len(run.ranks))
+        for one in rank.collectives:
+            add((True, one.kind), per * one.time_s, per * one.count)
+        for kind in rank.computes:
+            add((False, kind.kind), per * kind.time_s, per * kind.count)
+    return found

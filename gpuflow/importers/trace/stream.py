@@ -1,0 +1,318 @@
+"""The events of a trace, one after the other, however long the file is.
+
+A trace is one JSON object whose `traceEvents` is a list of millions of small objects (the older
+form is the bare list). Only a window of it is in memory. Events are decoded by the C scanner of
+Python's json, many at a time: a window that ends behind an object and reads as a list was cut at
+the right place, because JSON is read from left to right.
+
+Most events are of no interest here (Python frames, host calls), and those of Kineto begin with
+`"ph"` and `"cat"`. The bytes `{"ph":` cannot stand inside a string of valid JSON, where the quote
+would have a backslash, so events are told apart by searching for them, and only those of interest
+are decoded. Whatever does not fit that form is decoded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gpuflow.importers.trace.blocks import Blocks
+from gpuflow.importers.trace.doubt import Doubt
+
+Event = Mapping[str, object]
+
+EVENTS_KEY = "traceEvents"
+HEAD_KEYS = frozenset(
+    {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds"}
+)
+"""What stands beside the events and is of use."""
+MOST_HEAD_BYTES = 2**25
+"""One value beside the events; the process groups of 10,000 ranks have some megabytes."""
+MOST_EVENT_BYTES = 2**22
+"""One event; the longest have some hundred kilobytes of shapes."""
+_MOST_TRIES = 100
+"""Braces that are looked at for the end of the last whole event of a window."""
+_NEAR_END = 4096
+"""An error so close to the end of what is in memory may be the end's doing."""
+
+_LONGEST_WORD = 24
+"""Signs of a number or word that the end of a file may have cut."""
+
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+_SEPARATOR = re.compile(rb'\}[ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*"ph"[ \t]*:')
+_NEIGHBOURS = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
+_NOT_ALONE = re.compile(rb"\}[ \t\r\n]*(?:,[ \t\r\n]*\{|\])")
+"""Inside what should be one event: the border to another, or the end of a list of objects."""
+_CATEGORY = re.compile(rb'[ \t]*"\w"[ \t\r\n]*,[ \t\r\n]*"cat"[ \t]*:[ \t]*"([^"\\]*)"')
+_RESYNC = re.compile(r'\{\s*"(?:ph|cat|name|pid|ts)"\s*:')
+_DECODER = json.JSONDecoder(strict=False)
+
+
+@dataclass(slots=True)
+class Faults:
+    """What was wrong with a file, as far as it was read."""
+
+    cut_at_byte: int | None = None
+    """Unpacked bytes before the place where it breaks off."""
+    broken: int = 0
+    """Events that were no JSON."""
+    has_events: bool = False
+    """Whether the list of events was met."""
+    refused: Doubt | None = None
+
+
+@dataclass(slots=True)
+class TraceStream:
+    """One file being read; iterate once."""
+
+    blocks: Blocks
+    is_wanted: Callable[[bytes, bytes], bool]
+    """Whether an event is, by its category and its bytes."""
+    head: dict[str, object] = field(default_factory=dict)
+    """What stands beside the events, complete after the last one."""
+    faults: Faults = field(default_factory=Faults)
+    _text: bytes = b""
+    """What is in memory and not yet read."""
+    _at_end: bool = False
+    _is_lost: bool = False
+    """Whether the window begins inside something broken."""
+    _separator: bytes = b""
+    """What stands between two events of this file, up to the colon behind `"ph"`."""
+
+    def __iter__(self) -> Iterator[Event]:
+        """Events in the order of the file."""
+        self._more()
+        self._text = self._text.removeprefix(b"\xef\xbb\xbf")
+        first = self._sign()
+        if first == b"[":
+            self._text = self._text[1:]
+            yield from self._events()
+        elif first == b"{":
+            self._text = self._text[1:]
+            yield from self._members()
+        elif self.faults.refused is None and self.blocks.refused is None:
+            self.faults.refused = Doubt("not_json")
+        if self.blocks.refused is not None:
+            self.faults.refused = self.blocks.refused
+        elif not self.faults.has_events and self.faults.refused is None:
+            self.faults.refused = Doubt("no_events")
+
+    # ------------------------------------------------------------ bytes
+
+    def _more(self) -> None:
+        block = self.blocks.next()
+        self._text += block
+        self._at_end = self._at_end or not block
+
+    def _sign(self) -> bytes:
+        """The next byte that is no blank; empty at the end."""
+        while True:
+            self._text = self._text.lstrip(b" \t\r\n")
+            if self._text or self._at_end:
+                return self._text[:1]
+            self._more()
+
+    def _cut(self) -> None:
+        if self.faults.cut_at_byte is None:
+            self.faults.cut_at_byte = self.blocks.n_out
+        self._text = b""
+
+    # ------------------------------------------------------------ beside the events
+
+    def _members(self) -> Iterator[Event]:
+        """The members of the top object."""
+        while True:
+            sign = self._sign()
+            if sign == b",":
+                self._text = self._text[1:]
+                continue
+            if sign != b'"':
+                if sign != b"}":
+                    self._cut()
+                return
+            key, is_whole = self._value()
+            if not is_whole or self._sign() != b":":
+                self._cut()
+                return
+            self._text = self._text[1:]
+            if key == EVENTS_KEY and self._sign() == b"[":
+                self._text = self._text[1:]
+                yield from self._events()
+            else:
+                value, is_whole = self._value()
+                if not is_whole:
+                    self._cut()
+                    return
+                if key in HEAD_KEYS and isinstance(key, str):
+                    self.head[key] = value
+
+    def _value(self) -> tuple[object, bool]:
+        """The next value, and whether there is a whole one."""
+        self._sign()
+        while True:
+            text = _decoded(self._text)
+            try:
+                value, end = _DECODER.raw_decode(text)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                # A number that ends where memory ends may go on.
+                if end < len(text) or self._at_end:
+                    self._text = _encoded(text[end:])
+                    return value, True
+            if self._at_end:
+                return None, False
+            if len(self._text) > MOST_HEAD_BYTES:
+                self.faults.refused = Doubt("head_too_long", {"limit": MOST_HEAD_BYTES >> 20})
+                return None, False
+            for _ in range(1 + (len(self._text) >> 20)):
+                self._more()
+
+    # ------------------------------------------------------------ events
+
+    def _events(self) -> Iterator[Event]:
+        """What stands in the list, up to its bracket."""
+        self.faults.has_events = True
+        while True:
+            self._more()
+            if self._separator or self._find_separator():
+                yield from self._sorted()
+            elif not self._at_end:
+                yield from self._listed()
+            found, is_over = self._one_by_one()
+            yield from found
+            if is_over:
+                return
+            if self._at_end and not self._text:
+                self._cut()
+                return
+
+    def _find_separator(self) -> bool:
+        """Whether this file's events begin with `"ph"`."""
+        found = _SEPARATOR.search(self._text)
+        if found is not None:
+            self._separator = found[0]
+        return found is not None
+
+    def _sorted(self) -> Iterator[Event]:
+        """All events of the window but the last, those of no interest left where they are."""
+        pieces = self._text.split(self._separator)
+        if len(pieces) < 2:
+            return
+        opening = self._separator[self._separator.index(b"{") :]
+        last = pieces.pop()
+        # What stands before the first separator may be more than an event: blanks, a comma.
+        wanted = [pieces[0].lstrip(b" \t\r\n,") + b"}"]
+        wanted += [opening + piece + b"}" for piece in pieces[1:] if self._is_wanted(piece)]
+        found = _list_of(b",".join(wanted))
+        if found is None:
+            # Something in the window is not as it should be, or is the end of the list.
+            return
+        self._text = opening + last
+        yield from found
+
+    def _is_wanted(self, piece: bytes) -> bool:
+        category = _CATEGORY.match(piece)
+        if category is None or self.is_wanted(category[1], piece):
+            return True
+        # Only what is one event and nothing else may be left out.
+        return _NOT_ALONE.search(piece) is not None or piece.count(b"{") != piece.count(b"}")
+
+    def _listed(self) -> Iterator[Event]:
+        """All events of the window but the last, of a file whose events begin otherwise."""
+        end = len(self._text)
+        for _ in range(_MOST_TRIES):
+            end = self._text.rfind(b"}", 0, end)
+            if end > 0 and _NEIGHBOURS.match(self._text, end):
+                found = _list_of(self._text[: end + 1].lstrip(b" \t\r\n,"))
+                if found is not None:
+                    self._text = self._text[end + 1 :]
+                    yield from found
+                return
+
+    def _one_by_one(self) -> tuple[list[Event], bool]:
+        """Events of the window, and whether the list is over; slow, and sure of where it is."""
+        if not self._at_end and self._is_quick():
+            return [], False
+        text, found = _decoded(self._text), list[Event]()
+        at, is_over = self._in_step(text), False
+        while True:
+            at = _end_of(_BETWEEN, text, at)
+            if at >= len(text):
+                break
+            if text[at] == "]":
+                at, is_over = at + 1, True
+                break
+            try:
+                value, at = _DECODER.raw_decode(text, at)
+            except (ValueError, RecursionError) as error:
+                after = self._past(text, at, error)
+                if after is None:
+                    break
+                at = after
+                continue
+            if isinstance(value, dict):
+                found.append(value)
+        self._text = _encoded(text[at:])
+        if self._at_end and not is_over:
+            self._cut()
+        return found, is_over
+
+    def _in_step(self, text: str) -> int:
+        """Where the first event of the window begins; its end where it is all of a broken one."""
+        if not self._is_lost:
+            return 0
+        found = _RESYNC.search(text)
+        self._is_lost = found is None
+        return len(text) if found is None else found.start()
+
+    def _is_quick(self) -> bool:
+        """Whether the window holds no more than an event that goes on behind it."""
+        is_short = len(self._text) < MOST_EVENT_BYTES and not self._is_lost
+        return is_short and bool(self._separator) and self._separator not in self._text
+
+    def _past(self, text: str, at: int, error: Exception) -> int | None:
+        """Where the event after a broken one begins; None where it may only be incomplete."""
+        place = error.pos if isinstance(error, json.JSONDecodeError) else len(text)
+        near = _LONGEST_WORD if self._at_end else _NEAR_END
+        is_unfinished = "Unterminated" in str(error) or len(text) - place <= near
+        # At the end there is nothing to wait for: the file is cut.
+        may_go_on = self._at_end or len(text) - at < MOST_EVENT_BYTES
+        if isinstance(error, json.JSONDecodeError) and is_unfinished and may_go_on:
+            return None
+        self.faults.broken += 1
+        behind = max(at + 1, min(place, len(text) - 1))
+        found = _RESYNC.search(text, behind) or _RESYNC.search(text, at + 1)
+        if found is not None:
+            return found.start()
+        if self._at_end:
+            # What nothing follows is not broken but cut.
+            self.faults.broken -= 1
+            return None
+        self._is_lost = True
+        return len(text)
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _list_of(text: bytes) -> list[Event] | None:
+    """The objects of a list without its brackets; None where it is none."""
+    try:
+        found = json.loads(_decoded(b"[" + text + b"]"), strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return [value for value in found if isinstance(value, dict)]
+
+
+def _decoded(data: bytes) -> str:
+    """Text of bytes; what is no UTF-8, or not all of a character, is kept as it is."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,297 @@
+"""Traces understood: made up ones of each awkward form, and those of the field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gpuflow.importers.trace.expected import with_expected
+from gpuflow.importers.trace.reading import Reading, read_trace
+from gpuflow.importers.trace.runs import compare, runs_of
+from gpuflow.scenario import catalog
+
+DATA = Path(__file__).parent.parent / "data" / "traces"
+
+
+def codes(reading: Reading) -> set[str]:
+    return {doubt.code for doubt in reading.doubts}
+
+
+def kinds(reading: Reading) -> dict[tuple[str, str], int]:
+    return {(one.kind, one.kernel): one.count for one in reading.collectives}
+
+
+class Field(NamedTuple):
+    """What a real file says, in short."""
+
+    gpu: str | None
+    kernels: int
+    collectives: dict[str, int]
+    span_ms: float
+    busy_ms: float
+    repeats: str
+    doubts: set[str]
+
+
+FIELD = {
+    "b200-8gpu-vllm-gpt-oss-120b-tp8-eager-rank0.json.gz": Field(
+        "b200-sxm",
+        768,
+        {"all_reduce": 73, "all_gather": 1},
+        83.4,
+        10.8,
+        "36 layer",
+        {"group_assumed", "model_by_shape", "waited"},
+    ),
+    "a100-2rank-ddp-allreduce-oldnames-rank0.json.gz": Field(
+        "a100-40gb-sxm", 728, {"all_reduce": 5}, 113.7, 38.4, "", {"no_step"}
+    ),
+    "mi300x-8rank-rccl-generic-kernelname-rank0.json.gz": Field(
+        "mi300x",
+        1556,
+        {"all_reduce": 2, "broadcast": 4, "unknown": 5},
+        50.1,
+        45.9,
+        "2 step",
+        {"device_not_rank", "kind_unknown", "group_assumed"},
+    ),
+    "mi300x-1gpu-vllm-decode-hipgraph-nocomm.json.gz": Field(
+        "mi300x",
+        425,
+        {},
+        10.7,
+        10.7,
+        "24 layer",
+        {"gpu_by_shape", "device_not_rank", "no_communication"},
+    ),
+    "gloo-300rank-cpu-only-no-kernels-rank34.json.gz": Field(
+        None, 0, {}, 0.0, 0.0, "", {"no_kernels"}
+    ),
+    "derived-cut-a100-trace-midevent.json": Field(
+        "a100-40gb-sxm", 298, {"all_reduce": 3}, 51.2, 13.9, "", {"cut", "no_step"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIELD)
+def test_traces_of_the_field_are_read_right(name: str, inputs: Path) -> None:
+    reading, wanted = read_trace(str(inputs / "traces" / name)), FIELD[name]
+    counts: dict[str, int] = {}
+    for one in reading.collectives:
+        counts[one.kind] = counts.get(one.kind, 0) + one.count
+    assert (reading.gpu, reading.n_kernels, counts) == (
+        wanted.gpu,
+        wanted.kernels,
+        wanted.collectives,
+    )
+    assert 1e3 * reading.span_s == pytest.approx(wanted.span_ms, abs=0.06)
+    assert 1e3 * reading.busy_s == pytest.approx(wanted.busy_ms, abs=0.06)
+    found = reading.repeating.repeat if reading.repeating else None
+    assert (f"{found.count} {found.unit}" if found else "") == wanted.repeats
+    assert codes(reading) == wanted.doubts
+    assert reading.refused is None
+
+
+def test_the_all_reduces_of_a_server_are_sized_and_predicted(inputs: Path) -> None:
+    reading = read_trace(str(inputs / "traces" / next(iter(FIELD))))
+    reduced, gathered = with_expected(reading.collectives, reading.gpu)
+    # 73 = 2 x 36 layers + the embedding; the experts' half is padded to 3072 wide.
+    tokens, width, padded = 888, 2880, 3072
+    sizes = [(row.size_bytes, row.count) for row in reduced.sizes]
+    assert sizes == [(2 * tokens * width, 37), (2 * tokens * padded, 36)]
+    assert 1e6 * reduced.median_s == pytest.approx(27.4, abs=0.1)
+    assert 1e6 * reduced.time_s == pytest.approx(2120, abs=1)
+    assert reduced.time_s / reading.busy_s == pytest.approx(0.196, abs=0.001)
+    assert reduced.overlapped_s == pytest.approx(0, abs=1e-12)
+    assert (gathered.sizes[0].size_bytes, gathered.sizes[0].ranks) == (201088 * 2, 8)
+    assert 1e6 * gathered.time_s == pytest.approx(22.0, abs=0.1)
+    assert reduced.predicted_s == pytest.approx(73 * 22.5e-6, rel=0.1)
+    assert (reading.model.name if reading.model else "") == "gpt-oss-120b"
+    assert [(one.prompt_tokens, one.answer_tokens) for one in reading.passes] == [(888, 0)]
+
+
+def test_a_name_that_hides_the_collective_is_looked_behind(inputs: Path) -> None:
+    name = "mi300x-8rank-rccl-generic-kernelname-rank0.json.gz"
+    reading = read_trace(str(inputs / "traces" / name))
+    sizes = {one.kind: [row.size_bytes for row in one.sizes] for one in reading.collectives}
+    assert sizes == {
+        "all_reduce": [2873320 * 2, 8816192 * 2],
+        "broadcast": [20 * 8, 9600 * 2],
+        "unknown": [None],
+    }
+
+
+def test_a_cpu_trace_says_what_ran_on_the_host(inputs: Path) -> None:
+    name = "gloo-300rank-cpu-only-no-kernels-rank34.json.gz"
+    reading = read_trace(str(inputs / "traces" / name))
+    assert [(label, count) for label, count, _ in reading.host_collectives] == [
+        ("gloo:all_reduce", 10)
+    ]
+    assert (reading.head.rank, reading.head.world, reading.head.backend) == (34, 300, "gloo")
+
+
+# ---------------------------------------------------------------- made up
+
+
+def test_hidden_collectives_are_found_and_others_are_not() -> None:
+    reading = read_trace(str(DATA / "hidden.json"))
+    assert kinds(reading) == {
+        ("all_reduce", "cross_device_reduce_1stage"): 1,
+        ("all_reduce", "allreduce_fusion_kernel_oneshot_lamport"): 1,
+        ("all_to_all", "internode_ll::dispatch"): 1,
+        ("all_to_all", "internode_ll::combine"): 1,
+        ("all_gather", "ncclDevKernel_Generic_2"): 1,
+        ("all_to_all", "ncclDevKernel_SendRecv"): 1,
+        ("send_recv", "ncclDevKernel_SendRecv"): 1,
+        ("send_recv", "Memcpy PtoP"): 1,
+    }
+    by_kernel = {one.kernel: one for one in reading.collectives if one.kind != "send_recv"}
+    small = by_kernel["cross_device_reduce_1stage"].sizes[0]
+    assert (small.size_bytes, small.ranks) == (32 * 4096 * 2, 4)
+    exchanged = by_kernel["ncclDevKernel_SendRecv"]
+    assert (exchanged.bytes, exchanged.sizes[0].ranks) == (2 * 1048576, 8)
+    # nvjet runs beside 20 of its 60 us
+    assert 1e6 * exchanged.exposed_s == pytest.approx(40)
+    assert {one.kind for one in reading.computes} == {"experts", "attention", "gemm"}
+    assert reading.head.groups == (8, 4)
+    assert codes(reading) >= {"size_unknown", "group_assumed", "send_recv", "no_step"}
+    assert "device_not_rank" not in codes(reading)
+
+
+def test_an_old_list_that_nobody_closed_is_read() -> None:
+    reading = read_trace(str(DATA / "old-list-unclosed.json"), gpu="v100-sxm2")
+    assert kinds(reading) == {("all_reduce", "ncclAllReduceRingLLKernel_sum_f32"): 1}
+    assert (reading.n_kernels, reading.n_copies) == (2, 1)
+    assert codes(reading) == {"cut", "broken_events", "group_unknown", "size_unknown", "no_step"}
+    assert 1e6 * reading.exposed_s == pytest.approx(20)
+
+
+def test_sizes_are_made_of_tokens_where_the_model_is_named(traces: Any) -> None:
+    events = traces.steps(2, at=1e6)
+    width = events[-1]["ts"] + 20 - 1e6
+    note = {"ph": "X", "cat": "gpu_user_annotation", "pid": 0, "tid": 7, "ts": 1e6, "dur": width}
+    note["name"] = "execute_context_0(0)_generation_32(32)"
+    file = traces.write(traces.document([note, *events]))
+    assert "size_unknown" in codes(read_trace(file))
+    reading = read_trace(file, model=catalog.model("llama-3-8b"))
+    assert "size_by_model" in codes(reading)
+    reduced = next(one for one in reading.collectives if one.kind == "all_reduce")
+    assert [row.size_bytes for row in reduced.sizes] == [32 * 4096 * 2]
+
+
+def test_steps_of_a_server_are_counted(traces: Any) -> None:
+    reading = read_trace(traces.write(traces.document(traces.steps(5)), packed=True))
+    assert reading.step is not None
+    assert reading.layer is not None
+    assert (reading.step.repeat.count, reading.layer.repeat.count) == (5, 40)
+    assert 1e6 * reading.step.duration_s == pytest.approx((5 + 7 * 8) * 12 + 300)
+    assert reading.n_steps == 5
+
+
+def test_annotated_steps_stand_above_what_kernels_suggest(traces: Any) -> None:
+    events = traces.steps(4)
+    firsts = [event["ts"] for event in events if event["name"] == traces.head[0]]
+    for n, start in enumerate(firsts):
+        about = {"ph": "X", "cat": "gpu_user_annotation", "pid": 0, "tid": 7, "args": {}}
+        events.append({**about, "name": f"ProfilerStep#{n}", "ts": start, "dur": 730})
+    reading = read_trace(traces.write(traces.document(events)))
+    assert reading.step is not None
+    assert (reading.step.repeat.by, reading.step.repeat.count) == ("annotation", 4)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        None,
+        5,
+        "x",
+        [],
+        [5],
+        [{}],
+        [{"name": 7}],
+        [{"name": ""}],
+        [{"name": "A", "totalGlobalMem": "?"}],
+    ],
+)
+@pytest.mark.parametrize(
+    "job",
+    [None, 5, [], {}, {"rank": -1, "world_size": "8"}, {"pg_config": {"a": 1}}, {"pg_config": [1]}],
+)
+def test_odd_heads_are_no_error(properties: Any, job: Any, traces: Any) -> None:
+    head = {"deviceProperties": properties, "distributedInfo": job}
+    reading = read_trace(traces.write({**traces.document(traces.steps(1)), **head}))
+    assert reading.n_kernels == 61
+    assert reading.gpu is None
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"Collective name": 5},
+        {"Collective name": "allreduce", "In msg nelems": -4, "Group size": 0, "dtype": 8},
+        {"Collective name": "allreduce", "In msg nelems": 10**30, "dtype": "Float"},
+        {"Collective name": "allreduce", "In msg nelems": True, "dtype": "Nothing"},
+        {"External id": "five"},
+        {"External id": 10**40},
+        {"device": [1], "stream": {"a": 1}},
+        {"device": "\x1b[31m", "stream": None},
+    ],
+)
+def test_odd_arguments_are_no_error(args: Any, traces: Any) -> None:
+    event = traces.kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 1.0, 5.0, **args)
+    reading = read_trace(traces.write(traces.document([event])))
+    assert kinds(reading) == {("all_reduce", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"): 1}
+    assert reading.collectives[0].bytes is None
+
+
+def test_names_that_never_repeat_are_bounded(traces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuflow.importers.trace.kernels.MOST_NAMES", 10)
+    monkeypatch.setattr("gpuflow.importers.trace.kernels.MOST_KERNELS", 90)
+    events = [traces.kernel(f"kernel_{n}", n, 0.5) for n in range(100)]
+    reading = read_trace(traces.write(traces.document(events)))
+    assert reading.n_kernels == 90
+    assert "full" in codes(reading)
+    assert reading.queue is not None
+    assert len(reading.queue.texts) == 11
+
+
+# ---------------------------------------------------------------- several files
+
+
+def test_ranks_of_one_run_are_read_together(traces: Any) -> None:
+    files = []
+    for rank in (3, 0):
+        events = traces.steps(2, slow=1 + rank)
+        files.append(traces.write(traces.document(events, rank), name=f"{rank}.json"))
+    (run,) = runs_of([read_trace(file) for file in files])
+    assert [one.head.rank for one in run.ranks] == [0, 3]
+    assert [doubt.code for doubt in run.doubts] == ["ranks_together"]
+    reduced = next(one for one in run.collectives if one.collective.kind == "all_reduce")
+    # 32 of 10 us on rank 0 and of 40 us on rank 3, which is late
+    assert 1e6 * reduced.time_s == pytest.approx(32 * 25)
+    assert reduced.transfer_s is not None
+    assert reduced.waiting_s is not None
+    assert 1e6 * reduced.transfer_s == pytest.approx(32 * 10)
+    assert 1e6 * reduced.waiting_s == pytest.approx(32 * 15)
+
+
+@pytest.mark.parametrize("at", [1e6, 9e9])
+def test_other_runs_are_not_mixed_up(at: float, traces: Any) -> None:
+    rank = 0 if at == 1e6 else 1
+    first = traces.write(traces.document(traces.steps(2)), name="a.json")
+    second = traces.write(traces.document(traces.steps(2, at=at), rank), name="b.json")
+    assert len(runs_of([read_trace(first), read_trace(second)])) == 2
+
+
+def test_two_runs_compare_step_for_step(traces: Any) -> None:
+    before = traces.write(traces.document(traces.steps(2)), name="a.json")
+    after = traces.write(traces.document(traces.steps(4, slow=2.0)), name="b.json")
+    first, second = runs_of([read_trace(before), read_trace(after)])
+    found = compare(first, second)
+    grown = found.changes[0]
+    assert (grown.kind, grown.is_communication) == ("all_reduce", True)
+    assert 1e6 * grown.grown_s == pytest.approx(16 * 10)
+    assert (grown.first_count, grown.second_count) == (16, 16)
+    assert all(one.grown_s == pytest.approx(0, abs=1e-12) for one in found.changes[1:])
