@@ -6,6 +6,7 @@ alpha and share are fitted to measured hand-overs; other machines take the same 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def nics_of_text(text: str) -> float | None:
         >>> nics_of_text("8 x 200G RoCE") == 8 * 23e9
         True
     """
-    found = re.fullmatch(r"\s*(?:(\d+)\s*x\s*)?(\d+)G\s+(RoCE|IB)\b.*", text, re.IGNORECASE)
+    found = re.fullmatch(r"\s*(?:(\d{1,4})\s*x\s*)?(\d{1,4})G\s+(RoCE|IB)\b.*", text, re.I | re.A)
     if found is None:
         return None
     rates = {"200": "hdr", "400": "ndr", "800": "xdr"}
@@ -72,7 +73,7 @@ def read_hand_overs(folder: Path) -> tuple[HandOverRow, ...]:
             size, time_s = float(columns["size_bytes"]), 1e-3 * float(columns["time_ms"])
         except ValueError:
             continue
-        if rate is not None and size > 0 and time_s > 0:
+        if rate is not None and 0 < size < math.inf and 0 < time_s < math.inf:
             found.append(HandOverRow(size, rate, time_s, columns.get("source", ""), place))
     return tuple(found)
 

@@ -13,6 +13,7 @@ Sources of the rows: DeepEP V1 README, aiconfigurator-core 0.12, TensorRT-LLM bl
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -124,12 +125,12 @@ def exchange_of(columns: Mapping[str, str]) -> Exchange | None:
         values = float(columns["tokens_per_rank"]) * float(columns["hidden"])
         copies = values * float(columns["top_k"])
         sent = copies * BYTES_PER_VALUE[columns["dtype"]]
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return None
-    if ranks < 1 or sent <= 0:
+    if ranks < 1 or not 0 < sent < math.inf:
         return None
-    text = columns["fabric"]
-    written = re.search(r"(\d+) nodes?\b", text)
+    text = columns.get("fabric", "")
+    written = re.search(r"(\d{1,6}) nodes?\b", text, re.ASCII)
     domain = DOMAIN_GPUS.get(columns["gpu"], 8)
     nodes = int(written.group(1)) if written else -(-ranks // domain)
     if nodes < 1 or ranks % nodes:
@@ -148,7 +149,7 @@ def read_exchanges(folder: Path) -> tuple[ExchangeRow, ...]:
             time_s = 1e-6 * float(columns.get("time_us", ""))
         except ValueError:
             continue
-        if exchange is not None and time_s > 0:
+        if exchange is not None and 0 < time_s < math.inf:
             found.append(ExchangeRow(exchange, time_s, columns.get("source", ""), place))
     return tuple(found)
 

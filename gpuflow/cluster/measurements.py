@@ -116,7 +116,7 @@ def collective_row(columns: Mapping[str, str], place: str) -> Row | None:
         gpu=columns["gpu"],
         collective=columns["collective"],
         kernel=columns["kernel"],
-        launch=columns["launch"],
+        launch=columns.get("launch", ""),
         ranks=ranks,
         nodes=nodes,
         fabric=fabric_of_source(source) if nodes > 1 else "",

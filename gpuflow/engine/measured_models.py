@@ -156,7 +156,6 @@ def _split(tp: int, dp: int) -> Split:
     return Split(tp=tp, dp=dp, ep=tp * dp if dp > 1 else 1)
 
 
-@lru_cache(maxsize=256)
 def scenario_of(
     model: str, gpu: str, precision: str | None, profile: str, split: Split
 ) -> Scenario:
@@ -165,6 +164,17 @@ def scenario_of(
     Raises:
         NoCaseError: Something is unknown, or does not go together.
     """
+    found = _scenario_or_reason(model, gpu, precision, profile, split)
+    if isinstance(found, str):
+        raise NoCaseError(found)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _scenario_or_reason(
+    model: str, gpu: str, precision: str | None, profile: str, split: Split
+) -> Scenario | str:
+    """The scenario, or the code of why there is none, either kept for the next row."""
     for look_up, name, code in (
         (catalog.model, model, "model_unknown"),
         (catalog.device, gpu, "gpu_unknown"),
@@ -172,7 +182,7 @@ def scenario_of(
         try:
             look_up(name)
         except ScenarioError:
-            raise NoCaseError(code) from None
+            return code
     has_experts = catalog.model(model).has_experts
     try:
         return load_scenario(
@@ -189,7 +199,7 @@ def scenario_of(
             ),
         )
     except ScenarioError:
-        raise NoCaseError("split_impossible") from None
+        return "split_impossible"
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -130,7 +131,7 @@ def _ranks(row: Measurement) -> int | None:
     product = 1.0
     for number in numbers:
         product *= number
-    return int(product) if numbers else None
+    return int(product) if numbers and math.isfinite(product) else None
 
 
 def measured_name(item: Judged) -> str:

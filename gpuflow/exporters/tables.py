@@ -110,7 +110,7 @@ def csv_text(rows: Sequence[Mapping[str, object]]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(sanitise, names))
     for row in rows:
         writer.writerow([_field(row.get(name)) for name in names])
     return stream.getvalue()

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 
 from gpuflow.engine.accuracy import Measurement, MeasurementKind
 from gpuflow.errors import ImportFormatError, Problem
+from gpuflow.scenario.source import file_trouble
+
+MOST_FILES = 64
+MOST_BYTES = 4 << 20
+MOST_ROWS = 5_000
+"""Of a file: each row is predicted, which is work."""
 
 _NEEDED: Mapping[MeasurementKind, frozenset[str]] = {
     "collective": frozenset({"gpu", "ranks", "nodes", "collective", "kernel", "size_bytes"}),
@@ -40,17 +47,24 @@ def read_truth(folder: Path) -> Truth:
     """Read every CSV file of a folder.
 
     Raises:
-        ImportFormatError: There is no such folder, no file of a known kind in it, or one that is
-            no CSV text in UTF-8.
+        ImportFormatError: There is no such folder, no file of a known kind in it, too many of
+            them, or one that is far too large or no CSV text in UTF-8.
     """
     if not folder.is_dir():
         raise ImportFormatError([Problem(code="truth_no_folder", file=str(folder))])
     rows: list[Measurement] = []
     skipped: list[str] = []
     problems: list[Problem] = []
-    for path in sorted(folder.glob("*.csv")):
+    paths = sorted(islice(folder.glob("*.csv"), MOST_FILES + 1))
+    if len(paths) > MOST_FILES:
+        values = {"limit": MOST_FILES}
+        raise ImportFormatError([Problem(code="truth_files", file=str(folder), values=values)])
+    for path in paths:
         try:
             records = _records(path)
+        except ImportFormatError as error:
+            problems += error.problems
+            continue
         except (UnicodeDecodeError, csv.Error) as error:
             problems.append(
                 Problem(code="truth_unreadable", file=str(path), values={"reason": str(error)})
@@ -69,10 +83,21 @@ def read_truth(folder: Path) -> Truth:
 
 
 def _records(path: Path) -> list[dict[str, str]]:
-    """Rows by column name; a short row has empty fields at its end."""
+    """Rows by column name; a short row has empty fields at its end.
+
+    Raises:
+        ImportFormatError: It is no regular file, or a far too large one.
+    """
+    trouble = file_trouble(path, str(path), MOST_BYTES)
+    if trouble is not None:
+        raise ImportFormatError([replace(trouble, hint="")])
     with path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.DictReader(stream, restkey="", restval="")
-        return [{name: text or "" for name, text in row.items() if name} for row in reader]
+        rows = list(islice(reader, MOST_ROWS + 1))
+    if len(rows) > MOST_ROWS:
+        values = {"limit": MOST_ROWS}
+        raise ImportFormatError([Problem(code="truth_rows", file=str(path), values=values)])
+    return [{name: text or "" for name, text in row.items() if name} for row in rows]
 
 
 def _kind(records: Sequence[Mapping[str, str]]) -> MeasurementKind | None:

@@ -72,19 +72,36 @@ def read_source(
     return (_hidden_characters(source) if refuse_hidden else []) or source
 
 
+def file_trouble(path: Path, file: str, max_bytes: int) -> Problem | None:
+    """What keeps a file from being opened at all; its kind and size are looked at, nothing else.
+
+    Args:
+        path: Where it is.
+        file: How reports name it.
+        max_bytes: Files beyond that are refused.
+
+    Raises:
+        OSError: It cannot be looked at.
+    """
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        return Problem(code="file_is_folder", file=file, hint="name_a_file")
+    if not stat.S_ISREG(status.st_mode):
+        return Problem(code="file_not_regular", file=file, hint="save_to_file")
+    if status.st_size > max_bytes:
+        values = {
+            "size": Quantity(status.st_size, "bytes"),
+            "limit": Quantity(max_bytes, "bytes"),
+        }
+        return Problem(code="file_too_large", file=file, values=values, hint="file_too_large")
+    return None
+
+
 def _read_bytes(path: Path, file: str, max_bytes: int) -> bytes | Problem:
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            return Problem(code="file_is_folder", file=file, hint="name_a_file")
-        if not stat.S_ISREG(status.st_mode):
-            return Problem(code="file_not_regular", file=file, hint="save_to_file")
-        if status.st_size > max_bytes:
-            values = {
-                "size": Quantity(status.st_size, "bytes"),
-                "limit": Quantity(max_bytes, "bytes"),
-            }
-            return Problem(code="file_too_large", file=file, values=values, hint="file_too_large")
+        trouble = file_trouble(path, file, max_bytes)
+        if trouble is not None:
+            return trouble
         with path.open("rb") as stream:
             return stream.read(max_bytes)
     except (FileNotFoundError, NotADirectoryError):
