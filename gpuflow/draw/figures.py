@@ -5,10 +5,13 @@ from __future__ import annotations
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.kv import kv_metric
 from gpuflow.draw.links import ACROSS, DOWN
+from gpuflow.draw.trends import draw_trend, draw_trend_rows
 from gpuflow.draw.view import PlayView
 from gpuflow.units import format_count, format_share, format_time
 
 UNKNOWN = "–"
+BESIDE = 12
+"""Cells of a curve beside its figure."""
 
 
 def metric_values(view: PlayView) -> list[tuple[str, str, str]]:
@@ -89,6 +92,9 @@ def draw_metrics_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
         return
     values = metric_values(view)
     columns = -(-len(values) // inner.height)
+    scene = view.scene
+    curves = {3: (scene.communication_over, "tp"), 4: (scene.cache_over, "kv")}
+    has_rows = inner.height >= len(values) + len(curves)
     width = inner.width // columns
     name_width = max(width_of((Piece(name),)) for name, _, _ in values) + 1
     for i, (name, value, meaning) in enumerate(values):
@@ -98,7 +104,13 @@ def draw_metrics_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
         canvas.put(x, y, name, "dim", width=name_width)
         x = canvas.put(x + name_width, y, value, _role(value), width=right - x - name_width)
         if right - x - 2 >= width_of((Piece(meaning),)):
-            canvas.put(x + 2, y, meaning, "dim")
+            x = canvas.put(x + 2, y, meaning, "dim")
+        if curves.get(i) and not has_rows:
+            beside = Rect(x + 2, y, min(right - x - 2, BESIDE), 1)
+            draw_trend(canvas, view, beside._replace(x=right - beside.width), *curves[i])
+    if has_rows:
+        rows = inner._replace(y=inner.y + len(values), height=inner.height - len(values))
+        draw_trend_rows(canvas, view, rows)
 
 
 def draw_legend_row(canvas: Canvas, view: PlayView, x: int, y: int, width: int) -> None:

@@ -6,6 +6,8 @@ the memory that the weights leave is told as such.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gpuflow.draw.view import Scene
 from gpuflow.engine.state import GpuState, State
 from gpuflow.units import format_bytes
@@ -28,6 +30,7 @@ def fill_text(held_bytes: float, full_bytes: float) -> str:
     return f"{written}/{whole:.{decimals}f} {unit}"
 
 
+@lru_cache(maxsize=256)
 def widest_fill(full_bytes: float) -> int:
     """Cells that `fill_text` takes at most on the way to the whole."""
     return max(len(fill_text(part * full_bytes, full_bytes)) for part in (1.0, 1e-9))

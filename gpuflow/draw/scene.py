@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpuflow.draw.view import Scene, StepTexts
 from gpuflow.engine.facts import facts
 from gpuflow.engine.moment import Moments
+from gpuflow.engine.over_time import cache_over, communication_over
 from gpuflow.engine.telling import tell, tell_if_true
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language, Text
@@ -26,6 +27,8 @@ def scene_of(moments: Moments, language: Language) -> Scene:
         step_starts=tuple(pace.step_start(i) / pace.duration_s for i in range(len(timeline.steps))),
         duration_s=pace.duration_s,
         kv_full_bytes=tuple(gpu.kv_bytes for gpu in end.gpus),
+        communication_over=communication_over(pace),
+        cache_over=cache_over(moments),
     )
 
 

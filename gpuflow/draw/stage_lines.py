@@ -66,7 +66,7 @@ def _line(
             canvas.put(cell.x, cell.y, FOLLOWED, "accent")
         else:
             canvas.put(cell.x, cell.y, border, "border")
-        painter.signs(Rect(cell.x + 1, cell.y, cell.width - 1, 1), ranks)
+        painter.signs(Rect(cell.x + 1, cell.y, cell.width - 1, 1), stage, i * per_cell, per_cell)
     right = cells[-1].right if cells else row.x + 3 + cell_width(name)
     if cells:
         canvas.put(right, row.y, NODE, "border")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -13,6 +12,7 @@ from gpuflow.draw.gpu import FAST, FOLLOWED, MIN_BAR, SIGNS, bar
 from gpuflow.draw.kv import fill_text
 from gpuflow.draw.links import first_fit, flow_role
 from gpuflow.draw.view import PlayView
+from gpuflow.engine.gpu_states import Counts
 from gpuflow.engine.state import Activity
 
 LEAST_CACHE, MOST_CACHE = 7, 24
@@ -33,6 +33,7 @@ class TilePainter:
         self.flow = flow_role(view.state.span)
         self.is_fast = view.state.is_compressed
         self.followed = view.followed
+        self._said: dict[tuple[Counts, int], list[Piece]] = {}
         self._roles: dict[Activity, str] = {
             activity: "wait"
             if activity in AT_REST
@@ -67,12 +68,15 @@ class TilePainter:
         """The sign of what a GPU does."""
         return FAST if self.is_fast and activity not in AT_REST else SIGNS[activity]
 
-    def counted(self, ranks: Sequence[int]) -> list[tuple[Activity, int]]:
-        """(activity, GPUs), the most first."""
-        return Counter(map(self.gpus.activity, ranks)).most_common()
+    def _pieces(self, counts: Counts, width: int) -> list[Piece]:
+        """How many GPUs do what, in as many words as fit; most tiles say the same."""
+        key = (counts, width)
+        if key not in self._said:
+            forms = self._forms(counts)
+            self._said[key] = next((form for form in forms if width_of(form) <= width), forms[-1])
+        return self._said[key]
 
-    def count_forms(self, counts: Sequence[tuple[Activity, int]]) -> list[list[Piece]]:
-        """How many GPUs do what, longest form first."""
+    def _forms(self, counts: Counts) -> list[list[Piece]]:
         long = [
             Piece(f"{self.sign(activity)} {number} {self.word(activity)}  ", self.role(activity))
             for activity, number in counts
@@ -82,29 +86,25 @@ class TilePainter:
         least = Piece(f"{SIGNS[activity]}{number}", self.role(activity))
         return [long, short, [least]]
 
-    def is_lit(self, ranks: Sequence[int]) -> bool:
-        """Whether any of them does anything."""
-        return any(self.gpus.activity(rank) not in AT_REST for rank in ranks)
-
     # ------------------------------------------------------------ drawing
 
     def tile(self, rect: Rect, stage: int, first: int, size: int) -> None:
         """A tile with a border where it has the rows, else its signs alone."""
         ranks = self.ranks(stage, first, size)
         if rect.height < 3:
-            self.signs(rect, ranks)
+            self.signs(rect, stage, first, size)
             spare = rect.width - size - 2
             if spare >= LEAST_CACHE:
                 x = rect.right - min(spare, MOST_CACHE)
                 self._kv(Rect(x, rect.y, rect.right - x, 1), stage)
             return
-        counts = self.counted(ranks)
+        counts = self.gpus.counts(stage, first, size)
         role = self.role(counts[0][0])
         self.canvas.box(rect, "border" if role == "wait" else role)
         self._title(rect, ranks)
         inner = rect.inner(1)
         rows = [Rect(inner.x, y, inner.width, 1) for y in range(inner.y, inner.bottom)]
-        self.signs(rows[0], ranks)
+        self.signs(rows[0], stage, first, size)
         if len(rows) > 1:
             self._kv(rows[1], stage)
         if len(rows) > 2 and load_of(self.view) is not None:
@@ -112,21 +112,26 @@ class TilePainter:
         elif len(rows) > 2:
             self._words(rows[2], stage, counts)
 
-    def signs(self, row: Rect, ranks: Sequence[int]) -> None:
+    def signs(self, row: Rect, stage: int, first: int, size: int) -> None:
         """A sign for each GPU where they fit, else how many do what."""
-        if len(ranks) > row.width:
-            forms = self.count_forms(self.counted(ranks))
-            pieces = next((form for form in forms if width_of(form) <= row.width), forms[-1])
-            self.canvas.put_pieces(row.x, row.y, pieces, width=row.width)
+        counts = self.gpus.counts(stage, first, size)
+        n_gpus = sum(number for _, number in counts)
+        if n_gpus > row.width:
+            self.canvas.put_pieces(row.x, row.y, self._pieces(counts, row.width), width=row.width)
             return
-        x = row.x
-        for activity, run in groupby(ranks, self.gpus.activity):
-            x = self.canvas.put(x, row.y, SIGNS[activity] * len(list(run)), self.role(activity))
-        if self.followed in ranks:
-            place = row.x + ranks.index(self.followed)
+        if len(counts) == 1:
+            activity = counts[0][0]
+            self.canvas.put(row.x, row.y, SIGNS[activity] * n_gpus, self.role(activity))
+        else:
+            x = row.x
+            for activity, run in groupby(self.ranks(stage, first, size), self.gpus.activity):
+                sign = SIGNS[activity] * len(list(run))
+                x = self.canvas.put(x, row.y, sign, self.role(activity))
+        if self.followed is not None and self.followed in self.ranks(stage, first, size):
+            place = row.x + self.ranks(stage, first, size).index(self.followed)
             self.canvas.put(place, row.y, FOLLOWED, "accent")
 
-    def _words(self, row: Rect, stage: int, counts: Sequence[tuple[Activity, int]]) -> None:
+    def _words(self, row: Rect, stage: int, counts: Counts) -> None:
         """What most of them do, and the layer at work."""
         activity, shared = counts[0][0], self.gpus.stages[stage]
         layer = f" {shared.layer}/{shared.layers}" if shared.layer else ""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gpuflow.cluster.mesh import Mesh, is_dispatched, mesh_of
 from gpuflow.draw.focus import Focus
-from gpuflow.engine.expert_load import ExpertLoad, expert_load
 from gpuflow.engine.state import State
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language, Phase
 from gpuflow.words import t
+
+if TYPE_CHECKING:
+    from gpuflow.engine.expert_load import ExpertLoad
 
 TABS = ("detail", "network", "latency")
 """The three texts of a step, in the order of the tab key."""
@@ -52,6 +55,10 @@ class Scene:
     """Screen seconds in all."""
     kv_full_bytes: Sequence[float]
     """KV cache of each rank once the answer is complete."""
+    communication_over: Sequence[float] = ()
+    """Share of communication over the screen time, in even parts of it."""
+    cache_over: Sequence[float] = ()
+    """KV cache as a part of what the answer needs, over the same."""
 
     @cached_property
     def mesh(self) -> Mesh:
@@ -66,6 +73,9 @@ class Scene:
     @cached_property
     def expert_loads(self) -> Mapping[Phase, ExpertLoad]:
         """An example of what the experts of one layer get; empty without experts."""
+        # numpy is for those who draw experts.
+        from gpuflow.engine.expert_load import expert_load
+
         phases: tuple[Phase, Phase] = ("prefill", "decode")
         loads = ((phase, expert_load(self.timeline.scenario, phase)) for phase in phases)
         return {phase: load for phase, load in loads if load is not None}

@@ -16,6 +16,9 @@ from gpuflow.cluster.mesh import Mesh
 from gpuflow.engine.state import Activity, Channel, GpuState
 from gpuflow.engine.timeline import Span
 
+Counts = tuple[tuple[Activity, int], ...]
+"""(activity, GPUs), the most first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageState:
@@ -45,15 +48,23 @@ class Doing:
         self.rest: Activity = "idle" if span is None else "wait"
         """What the ranks do that take no part."""
         self.of_rank: Mapping[int, Activity] = activities(span)
-        self._counted: dict[int, tuple[tuple[Activity, int], ...]] = {}
+        self._counted: dict[tuple[int, int, int | None], Counts] = {}
 
-    def counts(self, stage: int) -> tuple[tuple[Activity, int], ...]:
-        """(activity, GPUs) of a stage, the most first."""
-        if stage not in self._counted:
-            ranks = self.mesh.stage_ranks(stage)
+    def counts(self, stage: int, first: int = 0, size: int | None = None) -> Counts:
+        """What the GPUs of a stage do, or those from a position on.
+
+        Args:
+            stage: Of the pipeline.
+            first: Position in it of the first GPU.
+            size: How many GPUs; None: all that follow.
+        """
+        part = (stage, first, size)
+        if part not in self._counted:
+            last = None if size is None else first + size
+            ranks = self.mesh.stage_ranks(stage)[first:last]
             counted = Counter(self.of_rank.get(rank, self.rest) for rank in ranks)
-            self._counted[stage] = tuple(counted.most_common())
-        return self._counted[stage]
+            self._counted[part] = tuple(counted.most_common())
+        return self._counted[part]
 
 
 class GpuStates(Sequence[GpuState]):
@@ -102,9 +113,9 @@ class GpuStates(Sequence[GpuState]):
         """What a rank does."""
         return self.doing.of_rank.get(rank, self.doing.rest)
 
-    def counts(self, stage: int) -> tuple[tuple[Activity, int], ...]:
-        """(activity, GPUs) of a stage, the most first."""
-        return self.doing.counts(stage)
+    def counts(self, stage: int, first: int = 0, size: int | None = None) -> Counts:
+        """As `Doing.counts`."""
+        return self.doing.counts(stage, first, size)
 
     def _state(self, rank: int) -> GpuState:
         dp_rank, stage, tp_rank = self.mesh.position(rank)

@@ -289,7 +289,18 @@ def memory() -> Iterator[Measure]:
     return measure()
 
 
-MEASURED: dict[str, Callable[[], Iterator[Measure]]] = {"ssh": ssh, "memory": memory}
+def frames() -> Iterator[Measure]:
+    """Frames of 1 to 1,024 GPUs beside one of four."""
+    from frames import measure
+
+    return measure()
+
+
+MEASURED: dict[str, Callable[[], Iterator[Measure]]] = {
+    "ssh": ssh,
+    "memory": memory,
+    "frames": frames,
+}
 """Those of several figures each, with units of their own."""
 
 
