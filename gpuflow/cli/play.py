@@ -52,6 +52,7 @@ IdleOption = Annotated[
     float | None,
     typer.Option("--idle", parser=number_up_to("--idle", LONGEST_IDLE_S), metavar="SECONDS"),
 ]
+AskOption = Annotated[bool, typer.Option("--ask")]
 AutoplayOption = Annotated[bool | None, typer.Option("--autoplay/--no-autoplay")]
 
 
@@ -72,6 +73,7 @@ def play(
     no_animation: StillOption = False,
     loop: LoopOption = False,
     autoplay: AutoplayOption = None,
+    ask: AskOption = False,
     kiosk: KioskOption = False,
     idle: IdleOption = None,
     collective: CollectiveOption = None,
@@ -118,14 +120,19 @@ def play(
 
         steps = step_records(timeline, output.language)
         steps = steps if told is None else [steps[told]]
-        output.document({"inputs": inputs_of(scenario), "steps": steps})
+        asked = _asked(pace, output, told) if ask else {}
+        output.document({"inputs": inputs_of(scenario), "steps": steps, **asked})
         return 0
     shortage = warn_of_shortage(scenario, output)
     if print_:
-        output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output, is_ascii=ascii_, focus=focus).text())
+        shown = size or DEFAULT_SIZE
+        frame = _frame(pace, start_s, shown, output, is_ascii=ascii_, is_asking=ask, focus=focus)
+        output.write(frame.text())
         return 0
     if plain or not output.streams.is_terminal():
         _tell(timeline, output, told, is_wanted=plain)
+        if ask:
+            _tell_questions(pace, output, told)
         return 0
     from gpuflow.tui.options import PlayerOptions
     from gpuflow.tui.player import run_player
@@ -149,14 +156,23 @@ def play(
             is_animated=not no_animation,
             is_kiosk=kiosk,
             idle_s=idle,
+            is_asking=ask,
             focus=focus,
         ),
     )
 
 
 def _frame(
-    pace: Pace, start_s: float, size: ScreenSize, output: Output, *, is_ascii: bool, focus: Focus | None
+    pace: Pace,
+    start_s: float,
+    size: ScreenSize,
+    output: Output,
+    *,
+    is_ascii: bool,
+    is_asking: bool,
+    focus: Focus | None,
 ) -> Frame:
+    """The screen at a moment, or with the next question that comes there or later."""
     from gpuflow.draw.ascii import to_ascii
     from gpuflow.draw.play import draw_play
     from gpuflow.draw.scene import scene_of
@@ -164,10 +180,19 @@ def _frame(
     from gpuflow.engine.moment import Moments
 
     moments = Moments(pace)
+    # What ASCII has no signs for is better said in English than in question marks.
+    scene = scene_of(moments, "en" if is_ascii else output.language)
+    caption = None
+    if is_asking:
+        from gpuflow.draw.questions import caption_from
+
+        start_s, caption = caption_from(scene, moments, start_s, (size.columns, size.rows))
     view = PlayView(
-        # What ASCII has no signs for is better said in English than in question marks.
-        scene=scene_of(moments, "en" if is_ascii else output.language),
-        state=moments.at(start_s),
+        scene=scene,
+        state=moments.at(start_s, is_covered=caption is not None),
+        caption=caption,
+        is_covered=caption is not None,
+        marks=(scene.word("ask.on"),) if is_asking else (),
         width=size.columns,
         height=size.rows,
         is_playing=False,
@@ -175,6 +200,21 @@ def _frame(
     )
     frame = draw_play(view)
     return to_ascii(frame) if is_ascii else frame
+
+
+def _asked(pace: Pace, output: Output, only: int | None) -> dict[str, object]:
+    from gpuflow.engine.moment import Moments
+    from gpuflow.exporters.questions import question_records
+
+    found = question_records(Moments(pace), output.language)
+    return {"questions": [q for q in found if only is None or q["step"] == only + 1]}
+
+
+def _tell_questions(pace: Pace, output: Output, only: int | None) -> None:
+    from gpuflow.engine.moment import Moments
+    from gpuflow.exporters.questions import questions_text
+
+    output.write("\n" + questions_text(Moments(pace), output.language, output.width, only=only))
 
 
 def _tell(timeline: Timeline, output: Output, only: int | None, *, is_wanted: bool) -> None:

@@ -99,7 +99,10 @@ def _moment(canvas: Canvas, view: PlayView, y: int, *, is_short: bool) -> int:
     step = scene.t("header.step", step=state.step.index + 1, steps=len(scene.texts))
     x = canvas.put(x, y, f"{short if is_short else step} ", "strong")
     phase = state.step.phase
-    return canvas.put(x, y, f" {phase.upper()} ", f"badge_{phase}")
+    x = canvas.put(x, y, f" {phase.upper()} ", f"badge_{phase}")
+    for mark in view.marks:
+        x = canvas.put(x + 1, y, mark, "accent")
+    return x
 
 
 def _setup(canvas: Canvas, view: PlayView, x: int, y: int) -> None:

@@ -86,7 +86,8 @@ def draw_lanes(canvas: Canvas, view: PlayView, area: Rect) -> None:
         canvas.put(area.x, area.y + row, names[stage], "dim")
         for i in range(cells):
             moment_s = start_s + (i + 0.5) / cells * lasts_s
-            sign, role = _lane_sign(_span_at(spans, moment_s), stage)
+            is_ahead = view.is_covered and moment_s >= view.state.time_s
+            sign, role = _lane_sign(None if is_ahead else _span_at(spans, moment_s), stage)
             canvas.put(area.x + label + i, area.y + row, sign, role)
     if lasts_s > 0 and not view.state.is_end:
         place = (view.state.time_s - start_s) / lasts_s

@@ -7,6 +7,7 @@ bandwidth beyond that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,9 +36,21 @@ class Part:
 
 def time_parts(timeline: Timeline, phase: Phase) -> tuple[Part, ...]:
     """All parts of a pass, the largest first; folded passes and laps are left out."""
-    sorter = _Sorter(timeline.scenario, phase)
-    for span in timeline.spans:
-        if span.phase == phase and span.kind != "fold":
+    spans = [span for span in timeline.spans if span.phase == phase]
+    return _parts(timeline.scenario, phase, spans)
+
+
+def step_parts(timeline: Timeline, index: int) -> tuple[Part, ...]:
+    """All parts of one step, counted from 0, the largest first."""
+    step = timeline.steps[index]
+    spans = timeline.spans[step.first_span : step.last_span]
+    return _parts(timeline.scenario, step.phase, spans)
+
+
+def _parts(scenario: Scenario, phase: Phase, spans: Sequence[Span]) -> tuple[Part, ...]:
+    sorter = _Sorter(scenario, phase)
+    for span in spans:
+        if span.kind != "fold":
             sorter.add(span)
     parts = [Part(*key, seconds) for key, seconds in sorter.seconds.items() if seconds > 0]
     return tuple(sorted(parts, key=lambda part: -part.seconds))

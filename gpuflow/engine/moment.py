@@ -46,15 +46,20 @@ class Moments:
         self._layers = [self._count_layers(step) for step in self.timeline.steps]
         """By stage, for each step: (layers shown slowly, layers compressed)."""
 
-    def at(self, screen_s: float) -> State:
-        """The state at a screen second, clipped to the play's length."""
+    def at(self, screen_s: float, *, is_covered: bool = False) -> State:
+        """The state at a screen second, clipped to the play's length.
+
+        Args:
+            screen_s: Which one.
+            is_covered: Leave out what runs: no activity, no message, no replay.
+        """
         moment_s = min(max(screen_s, 0.0), self.pace.duration_s)
         stretch = self.pace.stretch(moment_s)
         time_s = self.pace.time(moment_s)
         is_end = moment_s >= self.pace.duration_s
         span, progress = self._span(stretch, time_s, moment_s)
         step = self.timeline.steps[stretch.step]
-        running = None if is_end else span
+        running = None if is_end or is_covered else span
         at_work = None if running is None else running.stage
         shown, alike = self._layers[step.index].get(at_work, (0, 0))
         return State(
@@ -66,7 +71,7 @@ class Moments:
             span_progress=progress,
             repeat_shown=shown,
             repeat_alike=alike,
-            is_compressed=stretch.is_compressed,
+            is_compressed=stretch.is_compressed and not is_covered,
             gpus=self._gpus(running, time_s),
             channels=self._channels(running, progress),
             replay=self._replay(running, progress),

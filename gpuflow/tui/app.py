@@ -31,6 +31,7 @@ from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.playhead import Playhead
 from gpuflow.tui.playing import Playing
+from gpuflow.tui.predicting import Predicting
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
@@ -80,6 +81,7 @@ class PlayerApp(App[None]):
         self.language: Language = options.language
         self.fps = options.fps or DEFAULT_FPS
         self.playing = Playing(timeline, options)
+        self.predicting = Predicting(self.playing, is_on=options.is_asking)
         self.caption: Caption | None = None
         """Words that stand where the step's own texts do, until somebody takes them away."""
         self.focusing = Focusing(options.focus)
@@ -118,17 +120,21 @@ class PlayerApp(App[None]):
 
     def view(self, *, tab: int, page: int) -> PlayView:
         """The play screen at the moment."""
+        asked = self.predicting
+        size = (self.size.width, self.size.height)
         return PlayView(
             scene=self.scene,
-            state=self.playing.moments.at(self.playhead.moment_s),
+            state=self.playing.moments.at(self.playhead.moment_s, is_covered=asked.is_covering),
             width=self.size.width,
             height=self.size.height,
             tab=tab,
             page=page,
             is_playing=self.playhead.is_playing,
             speed=self.playhead.speed,
-            caption=self.caption,
+            caption=asked.caption(self.scene, size) or self.caption,
             focus=self.focusing.within(self.scene.mesh),
+            is_covered=asked.is_covering,
+            marks=(self.scene.word("ask.on"),) if asked.is_on else (),
         )
 
     def frame(self, *, tab: int, page: int) -> Frame:
@@ -261,6 +267,9 @@ class PlayerApp(App[None]):
         """Whatever is pressed says that somebody is there."""
         if self._idle is not None and isinstance(event, events.InputEvent):
             self._idle.stir()
+        if isinstance(event, events.Key) and self._play_screen.is_answered_by(event.key):
+            self._play_screen.answer()
+            return
         await super().on_event(event)
 
     def watch_for_idleness(self) -> None:

@@ -19,6 +19,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("focus_next", "play.focus_next(1)"),
     ("focus_previous", "play.focus_next(-1)"),
     ("follow", "play.follow"),
+    ("ask", "play.ask"),
     ("primitives", "page('primitives')"),
     ("basics", "page('basics')"),
     ("explore", "explore"),

@@ -43,6 +43,8 @@ class PlayerOptions:
     """Leave after so many seconds without a key; None: never, in a kiosk after 600."""
     focus: Focus | None = None
     """What of the cluster to look at first; None: all of it."""
+    is_asking: bool = False
+    """Whether the play stops before results and asks for them."""
     explore: Subject | None = None
     """A collective to open at once; None: the play itself."""
     explore_round: int = 0

@@ -249,6 +249,7 @@ COMMAND_KEYS = {
     "next_text": "tab",
     "restart": "r",
     "table": "t",
+    "ask": "a",
     "primitives": "c",
     "basics": "b",
     "theme": "T",

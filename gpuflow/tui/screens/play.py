@@ -11,6 +11,7 @@ from gpuflow.draw.keys import hints
 from gpuflow.draw.play import fits, page_count
 from gpuflow.draw.stage import stage_at_work
 from gpuflow.draw.view import TABS
+from gpuflow.tui.predicting import PASSING
 from gpuflow.tui.screens.timed import TimedScreen
 from gpuflow.tui.tables import table_frame
 from gpuflow.tui.widgets.canvas import FrameCanvas
@@ -41,6 +42,7 @@ class PlayScreen(TimedScreen):
         Binding("right_square_bracket", "focus_next(1)", show=False),
         Binding("left_square_bracket", "focus_next(-1)", show=False),
         Binding("f", "follow", show=False),
+        Binding("a", "ask", show=False),
         Binding("escape", "fold", show=False),
         Binding("up,k", "scroll_table(-1)", show=False),
         Binding("down,j", "scroll_table(1)", show=False),
@@ -62,6 +64,11 @@ class PlayScreen(TimedScreen):
 
     # ------------------------------------------------------------ time
 
+    def on_mount(self) -> None:
+        """Start, with a question where one comes first."""
+        self.player.predicting.look(is_jump=True)
+        super().on_mount()
+
     @property
     def is_moving(self) -> bool:
         """Whether it plays."""
@@ -71,6 +78,7 @@ class PlayScreen(TimedScreen):
         """Let the play go on; every step's text begins at its first page."""
         step = self.player.step_index
         self.player.playing.let_pass(elapsed_s)
+        self.player.predicting.look()
         if self.player.step_index != step:
             self.page = 0
 
@@ -108,8 +116,9 @@ class PlayScreen(TimedScreen):
 
     # ------------------------------------------------------------ keys
 
-    def _moved(self) -> None:
+    def _moved(self, *, is_jump: bool = False) -> None:
         self.page = 0
+        self.player.predicting.look(is_jump=is_jump)
         self.redraw()
         self.keep_time()
 
@@ -121,7 +130,7 @@ class PlayScreen(TimedScreen):
     def action_jump(self, number: int) -> None:
         """To a step by its number, from 1."""
         self.player.playing.go_step(number - 1)
-        self._moved()
+        self._moved(is_jump=True)
 
     def action_event(self, way: int) -> None:
         """One event on or back, and pause."""
@@ -151,7 +160,7 @@ class PlayScreen(TimedScreen):
     def action_restart(self) -> None:
         """Play from the start."""
         self.player.playhead.restart()
-        self._moved()
+        self._moved(is_jump=True)
 
     def action_play(self) -> None:
         """Play or pause."""
@@ -166,14 +175,16 @@ class PlayScreen(TimedScreen):
 
     def action_next_text(self) -> None:
         """Next page of the text, then the next text."""
-        pages = page_count(self.player.view(tab=self.tab, page=self.page))
-        if self.page + 1 < pages:
+        if self.page + 1 < self._pages():
             self.page += 1
-        elif self.player.caption is not None:
+        elif self.player.view(tab=self.tab, page=self.page).caption is not None:
             self.page = 0
         else:
             self.tab, self.page = (self.tab + 1) % len(TABS), 0
         self.redraw()
+
+    def _pages(self) -> int:
+        return page_count(self.player.view(tab=self.tab, page=self.page))
 
     def action_table(self) -> None:
         """Unfold or fold the table."""
@@ -182,6 +193,30 @@ class PlayScreen(TimedScreen):
         sheet.display = self.is_unfolded
         sheet.scroll_home(animate=False)
         self.redraw()
+
+    def action_ask(self) -> None:
+        """Ask before results, or no more."""
+        self.player.predicting.toggle()
+        self.page = 0
+        self.redraw()
+        self.keep_time()
+
+    def is_answered_by(self, key: str) -> bool:
+        """Whether a key goes on with the open question instead of doing what it usually does."""
+        if self.app.screen is not self or self.player.predicting.question is None:
+            return False
+        bound = self.active_bindings.get(key)
+        action = bound.binding.action if bound else ""
+        if action == "next_text" and self.page + 1 < self._pages():
+            return False
+        return action.removeprefix("app.") not in PASSING
+
+    def answer(self) -> None:
+        """Show the answer to the open question, or go on after it."""
+        self.player.predicting.press()
+        self.page = 0
+        self.redraw()
+        self.keep_time()
 
     def action_fold(self) -> None:
         """Fold the table."""
