@@ -40,7 +40,8 @@ def topology_document(topology: Topology, language: Language) -> dict[str, objec
 
 
 def _node(text: str) -> int | str:
-    return int(text) if text.isdigit() else text
+    # What stands for a digit somewhere, such as a superscript, is no number; nor is any length.
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def refusal_text(topology: Topology, language: Language) -> str:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuflow.errors import ImportFormatError
+from gpuflow.exporters.topo import topology_document
 from gpuflow.importers.topo import parse_topology, read_topology
 from gpuflow.scenario.source import source_of
 from gpuflow.scenario.topology import Topology
@@ -190,3 +191,13 @@ def test_whatever_the_text_it_is_read_or_refused(text: str) -> None:
     assert all(0 <= a < b < found.n_gpus for a, b in found.links)
     assert all(gpu < found.n_gpus for gpu in found.numa)
     assert all(nic in found.nics for _, nic in found.nic_links)
+
+
+@pytest.mark.parametrize("node", ["²", "٣", "9" * 5000, "0-1", "N/A"])
+def test_a_numa_node_that_is_no_number_is_shown_as_it_is(node: str) -> None:
+    text = (
+        f"\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tNV4\t0\t{node}\nGPU1\tNV4\tX\t0\t1\n"
+    )
+    topology = parse_topology(source_of("t", text))
+    document = topology_document(topology, "en")
+    assert {type(one["node"]) for one in document["numa"]} <= {int, str}

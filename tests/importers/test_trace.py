@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -295,3 +296,20 @@ def test_two_runs_compare_step_for_step(traces: Any) -> None:
     assert 1e6 * grown.grown_s == pytest.approx(16 * 10)
     assert (grown.first_count, grown.second_count) == (16, 16)
     assert all(one.grown_s == pytest.approx(0, abs=1e-12) for one in found.changes[1:])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"dur": 1.0, "name": "gemm", "cat": "kernel", "args": {"stream": -1, "device": 0}},
+        {"dur": 0, "name": "gemm", "cat": "kernel", "args": {"stream": 7, "device": "²"}},
+        {"dur": 1.0, "name": "gemm", "cat": "kernel", "args": {"stream": 7, "device": "9" * 5000}},
+        {"dur": 1.0, "name": "gemm", "cat": "gpu_memset", "args": {"stream": 7, "device": 0}},
+    ],
+)
+def test_strange_devices_and_streams_are_no_bug(event: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    made = {"ph": "X", "ts": 1.0, "pid": 0, "tid": 7, **event}
+    document = {"distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [made] * 3}
+    file.write_text(json.dumps(document), "utf-8")
+    assert read_trace(str(file)).n_kernels in {0, 3}

@@ -35,8 +35,14 @@ def device_doubts(rows: Rows, head: Head) -> list[Doubt]:
     doubts = []
     if rows.devices > 1:
         doubts.append(Doubt("several_devices", {"count": rows.devices, "device": rows.device}))
-    is_number = rows.device.isdigit()
-    if head.rank is not None and is_number and int(rows.device) != head.rank and rows.devices == 1:
+    # Compared as texts: what stands for a digit somewhere is no number everywhere.
+    is_number = rows.device.isascii() and rows.device.isdigit()
+    is_other = (
+        head.rank is not None
+        and is_number
+        and rows.device.lstrip("0") != (str(head.rank).lstrip("0"))
+    )
+    if is_other and rows.devices == 1:
         doubts.append(Doubt("device_not_rank", {"device": rows.device, "rank": head.rank}))
     return doubts
 

@@ -82,7 +82,7 @@ class Rows:
 
     def busiest(self) -> NDArray[np.bool_]:
         """Which rows are kernels of the queue that has most of them."""
-        counts = np.bincount(self.stream[self.is_kernel])
+        counts = np.bincount(self.stream[self.is_kernel], minlength=1)
         chosen: NDArray[np.bool_] = self.is_kernel & (self.stream == counts.argmax())
         return chosen
 
