@@ -14,6 +14,9 @@ own domain note, section 1.5.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -244,20 +247,22 @@ def settle(
     Returns:
         Sizes and times that are kept, and which of the given points were dropped.
     """
-    kept = np.ones(len(sizes), dtype=bool)
     if (times[1:] >= times[:-1]).all():
-        return sizes, times, ~kept
-    logs = np.log(times)
-    while kept.sum() > 2:
-        fall = -np.diff(logs[kept])
-        worst = int(np.argmax(fall))
-        if fall[worst] <= tolerance:
+        return sizes, times, np.zeros(len(sizes), dtype=bool)
+    logs = np.log(times).tolist()  # a few dozen numbers, many times over: lists are quicker
+    left = list(range(len(logs)))
+    while len(left) > 2:
+        falls = [logs[i] - logs[j] for i, j in pairwise(left)]
+        worst = max(falls)
+        if worst <= tolerance:
             break
-        kept[np.flatnonzero(kept)[worst]] = False
-    return sizes[kept], np.exp(_pooled(logs[kept])), ~kept
+        del left[falls.index(worst)]
+    kept = np.zeros(len(sizes), dtype=bool)
+    kept[left] = True
+    return sizes[kept], np.exp(_pooled([logs[i] for i in left])), ~kept
 
 
-def _pooled(values: FloatArray) -> FloatArray:
+def _pooled(values: Sequence[float]) -> FloatArray:
     """The non-decreasing sequence nearest in least squares (pool adjacent violators)."""
     blocks: list[tuple[float, int]] = []
     for value in values:

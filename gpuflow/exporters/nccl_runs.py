@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpuflow.exporters.collective_tables import choice_text
 from gpuflow.exporters.figures import ratio, time_or_nothing
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
-from gpuflow.importers.nccl_fit import NOISY, LogFit
+from gpuflow.importers.nccl_fit import NOISY, REPEATED, LogFit, between_columns
 from gpuflow.importers.nccl_judge import Verdict
 from gpuflow.importers.nccl_reading import Doubt, Reading
 from gpuflow.scenario.spec import Language
@@ -36,9 +36,16 @@ class ReadRun:
         """Those of the reading, and a fit that misses by much."""
         doubts = self.reading.doubts
         if isinstance(self.fit, LogFit) and self.fit.mean_abs_error > NOISY:
-            error = format_share(self.fit.mean_abs_error)
-            doubts += (Doubt("noisy", {"error": error}),)
+            doubts += (self._jumps(self.fit),)
         return doubts
+
+    def _jumps(self, fit: LogFit) -> Doubt:
+        """Why no curve fits: steps of the machine where the columns agree, else noise."""
+        error = format_share(fit.mean_abs_error)
+        apart = between_columns(self.reading)
+        if apart is None or apart > REPEATED:
+            return Doubt("noisy", {"error": error})
+        return Doubt("stepped", {"error": error, "apart": format_share(apart)})
 
 
 def doubt_text(doubt: Doubt, language: Language) -> str:

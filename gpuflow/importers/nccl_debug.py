@@ -70,9 +70,9 @@ class DebugFacts:
         self.has_sharp |= "SHARP" in line and "not" not in line
         if "via " in line and (found := _VIA.search(line)) is not None:
             self._keep(self.transports, found[1])
-        if (found := _NETWORK.search(line)) is not None:
+        if ("NET/" in line or "network" in line) and (found := _NETWORK.search(line)) is not None:
             self._keep(self.networks, found[1] or found[2])
-        is_free = len(self.settings) < _MOST
+        is_free = len(self.settings) < _MOST and "set by environment" in line
         if is_free and (found := _ENVIRONMENT.search(line)) is not None:
             self.settings[found[1]] = found[2].rstrip(".")
 

@@ -26,9 +26,13 @@ LEAST_RANGE = 1000.0
 """Of the largest to the smallest size; below it latency and bandwidth cannot be told apart."""
 ROWS_TO_TEST = 16
 """Rows from which on half of them can be kept back."""
-MOST_FITTED = 256
+MOST_FITTED = 96
+"""Rows that a fit looks at; two lines are tried at every split, for every row left out."""
 NOISY = 0.10
 """Mean error above which the run itself is at fault."""
+REPEATED = 0.05
+"""Mean difference of both columns up to which jumps from size to size are the machine's own: the
+two were measured one after the other, and noise does not strike the same sizes twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,13 @@ def fit_log(reading: Reading) -> LogFit | Doubt:
         line_bandwidth_bytes_per_s=factor / slope if slope > 0 else math.inf,
         mean_abs_error=calibration.left_out_error if held_out is None else held_out,
     )
+
+
+def between_columns(reading: Reading) -> float | None:
+    """Mean relative difference between times out of place and in place; None without the latter."""
+    pairs = [(row.time_s, row.in_place_time_s) for row in reading.usable]
+    apart = [abs(math.log(out / inside)) for out, inside in pairs if inside]
+    return sum(apart) / len(apart) if apart else None
 
 
 def thinned(rows: Sequence[Measured]) -> Sequence[Measured]:

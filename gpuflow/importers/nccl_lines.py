@@ -31,6 +31,8 @@ _STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[^\[]")
 _DTYPES = "|".join(sorted(ITEM_BYTES, key=len, reverse=True))
 _DTYPE = re.compile(rf"\d\s+(?:{_DTYPES})\b")
 """Far cheaper than a whole row where there is none."""
+_DTYPE_PARTS = ("float", "half", "int", "char", "double", "f8", "fp", "bf16")
+"""One of them is in every name; cheaper still."""
 _ROW = re.compile(rf"(?<![\w.:-])(\d{{1,16}})\s+(\d{{1,16}})\s+({_DTYPES})(?=\s|$)(.*)")
 _RANK = re.compile(
     r"#?\s*Rank\s+(\d{1,7})\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+(\d+)"
@@ -107,6 +109,8 @@ def plain(line: str) -> str:
 
 def label_of(line: str) -> str:
     """The launcher's label before a line, which tells processes apart; often empty."""
+    if ":" not in line and "|" not in line and "]" not in line:
+        return ""  # every label has one of them
     found = _LABEL.match(line)
     return (found[1] or "").strip() if found else ""
 
@@ -124,6 +128,11 @@ def read_row(line: str, has_root: bool | None) -> RawRow | None:
         line: The line.
         has_root: Whether there is a column `root`, as header or earlier rows say; None if unknown.
     """
+    for part in _DTYPE_PARTS:
+        if part in line:
+            break
+    else:
+        return None
     found = _ROW.search(line) if _DTYPE.search(line) else None
     if found is None:
         return None
@@ -224,7 +233,10 @@ def project_name(text: str) -> str:
 def failure_of(line: str) -> str | None:
     """The line, if it says that something failed."""
     small = line.lower()
-    return line.strip()[:160] if any(words in small for words in _FAILURES) else None
+    for words in _FAILURES:  # not any(): logs have many lines that tell of no failure
+        if words in small:
+            return line.strip()[:160]
+    return None
 
 
 def said_ranks(line: str) -> int | None:

@@ -184,9 +184,10 @@ class _Reader:
 
     def read(self, line: str, number: int) -> None:
         """Take one line."""
-        if not line.strip():
+        if not line or line.isspace():
             return
-        self._debug.read(line)
+        if "NCCL" in line:
+            self._debug.read(line)
         label = lines.label_of(line)
         if self._row(line, label, number):
             return
@@ -260,7 +261,8 @@ class _Reader:
             run.units = 1e-3 if "(ms)" in line else 1e-6
 
     def _foot(self, line: str, label: str) -> None:
-        if lines.without_label(line) in {"...", "…"}:
+        has_dots = "..." in line or "…" in line
+        if has_dots and lines.without_label(line) in {"...", "…"}:
             for one in self._open.values():
                 one.is_elided |= not one.has_foot
         run = self._open.get(label)
