@@ -301,7 +301,7 @@ def test_two_runs_compare_step_for_step(traces: Any) -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        {"dur": 1.0, "name": "gemm", "cat": "kernel", "args": {"stream": -1, "device": 0}},
+        {"dur": 1.0, "name": "Memcpy HtoD", "cat": "kernel", "args": {"stream": 7, "device": 0}},
         {"dur": 0, "name": "gemm", "cat": "kernel", "args": {"stream": 7, "device": "²"}},
         {"dur": 1.0, "name": "gemm", "cat": "kernel", "args": {"stream": 7, "device": "9" * 5000}},
         {"dur": 1.0, "name": "gemm", "cat": "gpu_memset", "args": {"stream": 7, "device": 0}},

@@ -1,0 +1,8 @@
+"""The fuzzers' modules are found beside each other, as they are when `run.py` is a program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

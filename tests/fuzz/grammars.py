@@ -1,0 +1,367 @@
+"""Inputs made from the ground up: the structure right, what stands in it not always."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+from mutations import HOSTILE
+
+Grammar = Callable[[Random], bytes]
+
+
+def _value(random: Random, usual: Sequence[object]) -> object:
+    """Something that is usual in its place, mostly."""
+    kind = random.random()
+    if kind < 0.75:
+        return random.choice(usual)
+    if kind < 0.9:
+        return random.choice(HOSTILE)
+    return random.choice((-1, 0, 1, 2**31, 2**63, 10**30, 1.5, True, None, [], {}, [[]], [1, "a"]))
+
+
+def _yaml(value: object) -> str:
+    """A value on one line; texts sometimes bare, as people write them."""
+    if isinstance(value, str) and value.isascii() and value.isprintable() and ":" not in value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+_STEPS = (
+    (Path(__file__).parents[1] / "data" / "scenarios" / "small.yaml")
+    .read_text("utf-8")
+    .partition("steps:\n")[2]
+)
+_SCENARIO: dict[str, tuple[object, ...]] = {
+    "gpuflow": ("scenario/1",) * 9,
+    "name": ("small", "x-y", "a1"),
+    "title": ({"zh": "题", "en": "t"},) * 3,
+    "model": ("llama-3-8b", "deepseek-v3", "mixtral-8x7b", "gpt-oss-120b", "jamba-1.5-mini"),
+    "precision": ("bf16", "fp8", "fp4"),
+    "profile": ("ideal", "vllm", "sglang"),
+    "all_reduce": ("auto", "ring", "tree"),
+}
+_CLUSTER: dict[str, tuple[object, ...]] = {
+    "gpu": ("h100-sxm", "b200-sxm", "h20"),
+    "gpus_per_node": (1, 2, 8, 72),
+    "nics_per_node": (1, 8),
+    "scale_up": ("nvlink-4", "pcie-5"),
+    "scale_out": ("ib-ndr", "roce-400"),
+    "nic_bandwidth": ("400 Gb/s", "50 GB/s", "1 EiB/s", "0 GB/s"),
+    "oversubscription": (1, 2, 0.1),
+    "pxn": (True, False),
+}
+_PARALLEL: dict[str, tuple[object, ...]] = {
+    "tp": (1, 2, 4, 7),
+    "pp": (1, 2, 3),
+    "dp": (1, 2),
+    "ep": (1, 2, 4),
+    "layers": ([16, 16], [1, 31]),
+}
+_WORKLOAD: dict[str, tuple[object, ...]] = {
+    "batch": (1, 16, 1000),
+    "prompt": (1, 512, 8192),
+    "output": (1, 128),
+    "context": (0, 4096),
+    "chunk": (512, 1),
+    "micro_batches": (1, 4),
+    "overlap": (True, False),
+}
+
+
+def scenario(random: Random) -> bytes:
+    """A scenario file, with the steps of a small one."""
+    lines = [
+        f"{key}: {_yaml(_value(random, usual))}"
+        for key, usual in _SCENARIO.items()
+        if key in {"gpuflow", "name", "title", "model"} or random.random() < 0.4
+    ]
+    for name, block in (("cluster", _CLUSTER), ("parallel", _PARALLEL), ("workload", _WORKLOAD)):
+        lines.append(f"{name}:")
+        lines.append(f"  {next(iter(block))}: {_yaml(next(iter(block.values()))[0])}")
+        for key, usual in list(block.items())[1:]:
+            if random.random() < 0.4:
+                lines.append(f"  {key}: {_yaml(_value(random, usual))}")
+    if random.random() < 0.1:
+        random.shuffle(lines)
+    return "\n".join([*lines, "steps:", _STEPS]).encode("utf-8", "surrogatepass")
+
+
+def calibration(random: Random) -> bytes:
+    """A calibration file."""
+    usual: dict[str, tuple[object, ...]] = {
+        "gpu": ("H100", "h100-sxm"),
+        "collective": ("all_reduce", "all_gather", "all_to_all"),
+        "kernel": ("nccl", "custom"),
+        "launch": ("nccl-tests", "cuda_graph"),
+        "ranks": (2, 8, 16),
+        "nodes": (1, 2),
+        "fabric": ("", "ib-ndr"),
+        "source": ("a.log", "x"),
+        "curve": ({"alpha_s": 1e-5},),
+    }
+    text = f"gpuflow: {_yaml(_value(random, ('calibration/1',) * 9))}\ncalibrations:\n"
+    for _ in range(random.randrange(1, 4)):
+        text += "- points:\n"
+        size = 1
+        for _ in range(random.randrange(1, 9)):
+            size *= random.choice((1, 2, 16, -1))
+            time = _value(random, (1e-5, 2e-5, 0.1, 1, 0, 5e-324, 1e300))
+            text += f"  - [{_yaml(_value(random, (size,) * 5))}, {_yaml(time)}]\n"
+        for key, values in usual.items():
+            if random.random() < 0.95:
+                text += f"  {key}: {_yaml(_value(random, values))}\n"
+    return text.encode("utf-8", "surrogatepass")
+
+
+_TYPES = (
+    *("llama", "qwen2", "qwen3", "qwen3_moe", "deepseek_v3", "mixtral", "gemma3", "gpt_oss"),
+    *("falcon", "opt", "gpt2", "jamba", "nemotron_h", "minimax_m2", "phimoe", "llama4", "glm4_moe"),
+)
+_CONFIG: dict[str, tuple[object, ...]] = {
+    "hidden_size": (1, 64, 4096, 7168),
+    "num_hidden_layers": (1, 2, 32, 61, 4097),
+    "num_attention_heads": (1, 8, 32, 128),
+    "num_key_value_heads": (1, 8, 32),
+    "head_dim": (64, 128),
+    "intermediate_size": (128, 14336),
+    "vocab_size": (100, 128256),
+    "max_position_embeddings": (2048, 131072),
+    "num_local_experts": (8, 128),
+    "n_routed_experts": (256,),
+    "num_experts_per_tok": (1, 2, 8),
+    "moe_intermediate_size": (768, 2048),
+    "n_shared_experts": (1,),
+    "first_k_dense_replace": (3,),
+    "kv_lora_rank": (512,),
+    "q_lora_rank": (1536, None),
+    "qk_rope_head_dim": (64,),
+    "qk_nope_head_dim": (128,),
+    "v_head_dim": (128,),
+    "sliding_window": (4096, None),
+    "layer_types": (["full_attention"] * 2, ["sliding_attention", "linear_attention"]),
+    "hybrid_override_pattern": ("M-M*", "*-" * 26),
+    "tie_word_embeddings": (True, False),
+    "torch_dtype": ("bfloat16", "float16"),
+    "quantization_config": ({"quant_method": "fp8"}, {"quant_method": "awq", "bits": 4}),
+    "text_config": ({"model_type": "gemma3_text", "hidden_size": 64}, {}),
+    "rope_scaling": (None, {"factor": 8}),
+}
+
+
+def config(random: Random) -> bytes:
+    """A model's config.json."""
+    made: dict[str, object] = {"model_type": _value(random, _TYPES)}
+    if random.random() < 0.5:
+        made["architectures"] = [_value(random, ("LlamaForCausalLM", "Qwen3MoeForCausalLM"))]
+    made |= {key: _value(random, usual) for key, usual in _CONFIG.items() if random.random() < 0.7}
+    if random.random() < 0.2:
+        made["text_config"] = dict(made)
+    return json.dumps(made, indent=random.choice((None, 1))).encode()
+
+
+_STARTS = (
+    *("vllm serve", "python3 -m vllm.entrypoints.openai.api_server --model", "sglang serve"),
+    *("python -m sglang.launch_server --model-path", "trtllm-serve", "trtllm-serve serve"),
+    *("docker run --gpus all vllm/vllm-openai:latest --model", "srun bash -c 'vllm serve"),
+    *("A=1 B=$A vllm serve", "cat > c.yaml <<EOF\ntp-size: 2\nEOF\nsglang serve --config c.yaml"),
+    "mpirun -n 8 trtllm-llmapi-launch trtllm-serve",
+)
+_NAMES = (
+    *("meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-30B-A3B"),
+    *("openai/gpt-oss-120b", "$MODEL", "./mine", "nobody/none", "mistralai/Mixtral-8x7B-v0.1"),
+)
+_FLAGS = (
+    *("-tp", "--tensor-parallel-size", "--tp", "--tp-size", "--tp_size", "-dp", "--dp-size", "-pp"),
+    *("--pp-size", "--data-parallel-size", "--enable-expert-parallel", "-ep", "--ep-size", "--ep"),
+    *("--enable-dp-attention", "--moe-a2a-backend", "--nnodes", "--node-rank", "--quantization"),
+    *("--dtype", "--kv-cache-dtype", "--gpu-memory-utilization", "--mem-fraction-static"),
+    *("--max-model-len", "--context-length", "--max-num-seqs", "--max-num-batched-tokens"),
+    *("--config", "--extra_llm_api_options", "--set", "--speculative-config", "--headless"),
+    *("--chunked-prefill-size", "--gpus_per_node", "--data-parallel-size-local", "--no-such"),
+)
+
+
+def launch(random: Random) -> bytes:
+    """A launch line."""
+    words = [random.choice(_STARTS), random.choice(_NAMES)]
+    for _ in range(random.randrange(9)):
+        words.append(random.choice(_FLAGS))
+        if random.random() < 0.8:
+            usual = (1, 2, 4, 8, 16, "fp8", "auto", "32k", "deepep", 0.9, "'{\"a\": 1}'", "x.yaml")
+            joint = "=" if random.random() < 0.3 else " "
+            words[-1] += f"{joint}{_value(random, usual)}"
+    separator = random.choice((" ", " ", " \\\n  ", "\n"))
+    return separator.join(words).encode("utf-8", "surrogatepass")
+
+
+_COLUMNS = (
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong"
+    "     time   algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)"
+    "            (us)  (GB/s)  (GB/s)\n"
+)
+
+
+def nccl(random: Random) -> bytes:
+    """A log of nccl-tests."""
+    label = random.choice(("", "", "[1,0]<stdout>:", "0: ", "host: "))
+    ranks = _value(random, (2, 8, 16))
+    text = f"# nThread 1 nGpus {ranks} minBytes 8 maxBytes 1024 step: 2(factor)\n"
+    text += "# Using devices\n"
+    for rank in range(random.randrange(5)):
+        gpu = _value(random, ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X"))
+        text += f"#  Rank  {rank} Group  0 Pid 1 on node{rank % 2} device  {rank} [0x1b] {gpu}\n"
+    text += _COLUMNS if random.random() < 0.8 else ""
+    size = 8
+    for _ in range(random.randrange(12)):
+        cells = [size, size // 4, "float", "sum", -1, 12.5, 0.1, 0.2, 0, 12.4, 0.1, 0.2, "N/A"]
+        text += " ".join(str(_value(random, (cell,) * 6)) for cell in cells) + "\n"
+        size *= random.choice((1, 2, 4))
+    text += f"# Avg bus bandwidth    : {_value(random, (1.5, 300.1))}\n"
+    return "".join(label + line for line in text.splitlines(keepends=True)).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def topo(random: Random) -> bytes:
+    """A matrix as nvidia-smi or rocm-smi prints it."""
+    gpus, nics = random.randrange(1, 10), random.randrange(4)
+    names = [f"GPU{i}" for i in range(gpus)] + [f"NIC{i}" for i in range(nics)]
+    joint = random.choice(("\t", "  ", " | ", "\t "))
+    text = joint.join(["", *names, "CPU Affinity", "NUMA Affinity"]) + "\n"
+    for row, name in enumerate(names):
+        kinds = ("NV18", "NV4", "PIX", "PXB", "PHB", "NODE", "SYS", "XGMI")
+        cells = [
+            "X" if row == column else str(_value(random, kinds)) for column in range(len(names))
+        ]
+        text += joint.join([name, *cells, str(_value(random, ("0-15",))), "0"]) + "\n"
+    if random.random() < 0.5:
+        text += "\nLegend:\n\n  X    = Self\n  NIC0: mlx5_0\n"
+    return text.encode("utf-8", "surrogatepass")
+
+
+_TABLES: tuple[tuple[str, ...], ...] = (
+    ("gpu", "ranks", "nodes", "collective", "kernel", "size_bytes", "time_us", "dtype", "source"),
+    ("operator", "model", "gpu", "tp", "tokens", "time_us", "dtype", "m", "n", "k"),
+    ("engine", "model", "gpu", "tp", "pp", "batch", "metric", "value", "prompt", "output", "unit"),
+    ("model", "fabric", "tokens", "size_bytes", "time_ms"),
+    ("gpu", "ep", "tokens_per_rank", "op", "kernel", "time_us", "hidden", "topk", "experts"),
+    ("backend", "model", "gpu", "concurrency", "ttft_ms", "tpot_ms", "tp", "isl", "osl"),
+)
+_CELLS: dict[str, tuple[object, ...]] = {
+    "gpu": ("h100-sxm", "H100 SXM", "b200-sxm", "x"),
+    "collective": ("all_reduce", "all_gather", "all_to_all"),
+    "kernel": ("nccl", "custom", "deepep"),
+    "model": ("llama-3-70b", "deepseek-v3", "x"),
+    "operator": ("qkv", "gemm", "mlp"),
+    "metric": ("ttft_ms", "tpot_ms", "tokens_per_s"),
+    "op": ("dispatch", "combine"),
+    "fabric": ("ib-ndr",),
+    "engine": ("vllm",),
+    "backend": ("vllm", "sglang", "trtllm"),
+    "dtype": ("bf16", "fp8"),
+}
+
+
+def truth(random: Random) -> bytes:
+    """A table of measurements."""
+    columns = list(random.choice(_TABLES))
+    if random.random() < 0.2:
+        random.shuffle(columns)
+        columns = columns[: random.randrange(1, len(columns) + 1)]
+    rows = [",".join(columns)]
+    for _ in range(random.randrange(8)):
+        cells = [str(_value(random, _CELLS.get(name, (1, 2, 8, 1024, 0.5)))) for name in columns]
+        rows.append(",".join(f'"{cell}"' if random.random() < 0.2 else cell for cell in cells))
+    return "\n".join(rows).encode("utf-8", "surrogatepass")
+
+
+_KERNELS = (
+    *("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "gemm"),
+    *("ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)", "void cross_device_reduce_1stage"),
+    *("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "deep_ep::dispatch", "Memcpy"),
+)
+
+
+def trace(random: Random) -> bytes:
+    """A profiler's trace."""
+    events: list[object] = []
+    for _ in range(random.randrange(40)):
+        event: dict[str, object] = {
+            "ph": _value(random, ("X", "X", "i", "M", "s", "f")),
+            "cat": _value(random, ("kernel", "cpu_op", "user_annotation", "gpu_user_annotation")),
+            "name": _value(random, (*_KERNELS, "ProfilerStep#1", "aten::mm", "execute_model")),
+            "ts": _value(random, tuple(random.uniform(0, 1e6) for _ in range(9))),
+            "dur": _value(random, (1, 10.5, 1000)),
+            "pid": _value(random, (0, 1)),
+            "tid": _value(random, (7, 20)),
+            "args": _value(
+                random,
+                (
+                    {"stream": 7, "device": 0, "correlation": 3},
+                    {"Collective name": "allreduce", "In msg nelems": 4096, "dtype": "BFloat16"},
+                    {"Group size": 8, "Process Group Ranks": "[0, 1, 2]"},
+                ),
+            ),
+        }
+        events.append(event if random.random() < 0.97 else _value(random, (1,)))
+    document = {"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 8}}
+    document["traceEvents"] = _value(random, (events,) * 9)  # type: ignore[assignment]
+    text = json.dumps(document if random.random() < 0.9 else events).encode()
+    return gzip.compress(text, 1, mtime=0) if random.random() < 0.2 else text
+
+
+_SETTINGS: tuple[dict[str, tuple[object, ...]], ...] = (
+    {
+        "model": ("Qwen/Qwen3-30B-A3B", "meta-llama/Llama-3.1-8B-Instruct"),
+        "tensor-parallel-size": (1, 2, 8),
+        "enable-expert-parallel": (True, False),
+        "max_model_len": (4096, "32k"),
+        "gpu-memory-utilization": (0.9,),
+        "served-model-name": (["a", "b"], "a"),
+    },
+    {
+        "model-path": ("deepseek-ai/DeepSeek-V3", "openai/gpt-oss-120b"),
+        "tp-size": (8, 16),
+        "dp-size": (1, 8),
+        "enable-dp-attention": (True,),
+        "mem-fraction-static": (0.8, 1),
+        "cuda-graph-bs": ([1, 2, 4],),
+    },
+    {
+        "model": ("openai/gpt-oss-120b", "nvidia/DeepSeek-R1-0528-FP4"),
+        "tensor_parallel_size": (4, 8),
+        "moe_expert_parallel_size": (4, 8),
+        "enable_attention_dp": (True, False),
+        "max_batch_size": (1, 640),
+        "kv_cache_config": ({"dtype": "fp8", "free_gpu_memory_fraction": 0.8},),
+        "speculative_config": ({"decoding_type": "MTP"},),
+    },
+)
+
+
+def launch_yaml(random: Random) -> bytes:
+    """An engine's settings, or a container's manifest."""
+    if random.random() < 0.5:
+        usual = random.choice(_SETTINGS)
+        lines = [
+            f"{key}: {_yaml(_value(random, (*values,) * 3))}"
+            for number, (key, values) in enumerate(usual.items())
+            if number < 2 or random.random() < 0.6
+        ]
+        return "\n".join(lines).encode("utf-8", "surrogatepass")
+    line = launch(random).decode("utf-8", "surrogatepass")
+    lines = ["services:", "  s:", f"    image: {_yaml(_value(random, ('vllm/vllm-openai:v1',)))}"]
+    lines.append(f"    environment: [{_yaml(_value(random, ('VLLM_ALL2ALL_BACKEND=deepep',)))}]")
+    form = random.randrange(3)
+    if form == 0:
+        lines.append(f"    command: {json.dumps(line, ensure_ascii=False)}")
+    elif form == 1:
+        lines.append(f"    command: {json.dumps(line.split(), ensure_ascii=False)}")
+    else:
+        lines += ["    command: [sh, -c]", f"    args: [{json.dumps(line)}]"]
+    return "\n".join(lines).encode("utf-8", "surrogatepass")
