@@ -29,11 +29,13 @@ from gpuflow.cli.streams import CHINESE, WriteError, can_show, closing, prepare_
 from gpuflow.cli.sweep import sweep
 from gpuflow.cli.table import table
 from gpuflow.cli.take_home import export, record
+from gpuflow.cli.tour import tour
 from gpuflow.cli.validate import validate
 from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command
 
 VERBS: dict[str, Callable[..., int | None]] = {
     "play": play,
+    "tour": tour,
     "record": record,
     "export": export,
     "table": table,
@@ -51,7 +53,7 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "schema": schema,
     "doctor": doctor,
 }
-FORMATS_OF: dict[str, tuple[Format, ...]] = dict.fromkeys(("play", "new", "schema"), ("json",))
+FORMATS_OF: dict[str, tuple[Format, ...]] = dict.fromkeys(("play", "tour", "new", "schema"), ("json",))
 """Verbs that have no tables: what is said is text, or one document."""
 COMMANDS: dict[str, type[VerbCommand]] = {"compare": CompareCommand}
 """Verbs that read their arguments in a way of their own."""

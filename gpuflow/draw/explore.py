@@ -58,7 +58,7 @@ def has_keys(width: int, height: int) -> bool:
 
 def key_rows(view: ExploreView) -> int:
     """Rows of key hints."""
-    if not has_keys(view.width, view.height):
+    if view.is_guided or not has_keys(view.width, view.height):
         return 0
     return len(pack(explore_hints(view.language), view.width))
 
@@ -86,6 +86,7 @@ def _header(canvas: Canvas, view: ExploreView) -> None:
     forms = [
         [piece for part in parts for piece in _chosen(part, gap, has_key=has_key)]
         for gap, has_key in ((3, True), (2, True), (2, False), (1, False))
+        if not (has_key and view.is_guided)
     ]
     form = next((form for form in forms if width_of(form) <= room), forms[-1])
     canvas.put_pieces(4, 0, form, width=room)

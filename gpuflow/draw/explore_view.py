@@ -40,6 +40,8 @@ class ExploreView:
     height: int
     """Of the terminal, rows of key hints included."""
     is_playing: bool = False
+    is_guided: bool = False
+    """Whether a tour shows it: nothing can be chosen, and no key is named."""
 
     @property
     def subject(self) -> Subject:

@@ -58,6 +58,7 @@ HELP_KEYS: tuple[Key, ...] = (
     Key("primitives", "c"),
     Key("basics", "b"),
     Key("explore", "x"),
+    Key("tour", "n"),
     Key("theme", "T"),
     Key("language", "L"),
     Key("help", "?"),

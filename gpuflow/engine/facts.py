@@ -23,23 +23,32 @@ HOLDS = Quantity("", "text")
 """What a condition is that holds: nothing to read."""
 
 
-def facts(timeline: Timeline, step_index: int) -> dict[str, Quantity]:
-    """Every placeholder's value for one step."""
+def facts(
+    timeline: Timeline, step_index: int, messages: Sequence[Span] | None = None
+) -> dict[str, Quantity]:
+    """Every placeholder's value for one step.
+
+    Args:
+        timeline: What is told.
+        step_index: Of the step, from 0.
+        messages: Whose figures are told; None: those of the step's heaviest traffic class.
+    """
     step = timeline.steps[step_index]
+    if messages is None:
+        messages = heaviest(timeline.spans[step.first_span : step.last_span])
     return {
         **_setup_facts(timeline.scenario),
         **_layer_facts(timeline.scenario, step, timeline),
-        **_traffic_facts(timeline, step),
+        **_traffic_facts(step, messages),
         **_memory_facts(timeline),
         **_result_facts(timeline, step),
-        **_marks(timeline, step),
+        **_marks(timeline, step, messages),
     }
 
 
-def _marks(timeline: Timeline, step: StepTime) -> dict[str, Quantity]:
-    spans = timeline.spans[step.first_span : step.last_span]
+def _marks(timeline: Timeline, step: StepTime, messages: Sequence[Span]) -> dict[str, Quantity]:
     marks = {"end": HOLDS}
-    for name, holds in conditions(timeline, step, heaviest(spans)).items():
+    for name, holds in conditions(timeline, step, messages).items():
         marks[f"if_{name}"] = HOLDS if holds else NONE
         marks[f"unless_{name}"] = NONE if holds else HOLDS
     return marks
@@ -109,9 +118,7 @@ def heaviest(spans: Sequence[Span]) -> list[Span]:
     return [s for s in spans if (s.traffic_class, s.collective or "") == best]
 
 
-def _traffic_facts(timeline: Timeline, step: StepTime) -> dict[str, Quantity]:
-    spans = timeline.spans[step.first_span : step.last_span]
-    messages = heaviest(spans)
+def _traffic_facts(step: StepTime, messages: Sequence[Span]) -> dict[str, Quantity]:
     values = {
         "compute_time": Quantity(step.compute_s, "time"),
         "communication_time": Quantity(step.communication_s, "time"),

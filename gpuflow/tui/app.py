@@ -36,6 +36,7 @@ from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.styles import textual_theme, theme_id
+from gpuflow.tui.touring import Touring
 
 DEFAULT_FPS = 12.0
 """Frames per second where nobody says."""
@@ -57,6 +58,7 @@ class PlayerApp(App[None]):
         Binding("c", "page('primitives')", show=False),
         Binding("b", "page('basics')", show=False),
         Binding("x", "explore", show=False),
+        Binding("n", "tour", show=False),
         Binding("question_mark,f1", "page('help')", show=False),
         Binding("T", "next_theme", show=False),
         Binding("L", "next_language", show=False),
@@ -87,11 +89,17 @@ class PlayerApp(App[None]):
         self.focusing = Focusing(options.focus)
         self.look: Theme = load_theme(options.theme_name or THEMES[0])
         self._play_screen = PlayScreen()
+        self.touring = Touring(self, is_by_itself=options.tours_by_itself)
         for name in THEMES:
             self.register_theme(textual_theme(load_theme(name)))
         self.theme = theme_id(self.look.name)
 
     # ------------------------------------------------------------ what is shown
+
+    @property
+    def play_screen(self) -> PlayScreen:
+        """The screen that is always there."""
+        return self._play_screen
 
     @property
     def timeline(self) -> Timeline:
@@ -122,7 +130,7 @@ class PlayerApp(App[None]):
         """The play screen at the moment."""
         asked = self.predicting
         size = (self.size.width, self.size.height)
-        return PlayView(
+        view = PlayView(
             scene=self.scene,
             state=self.playing.moments.at(self.playhead.moment_s, is_covered=asked.is_covering),
             width=self.size.width,
@@ -136,6 +144,7 @@ class PlayerApp(App[None]):
             is_covered=asked.is_covering,
             marks=(self.scene.word("ask.on"),) if asked.is_on else (),
         )
+        return self.touring.captioned(view)
 
     def frame(self, *, tab: int, page: int) -> Frame:
         """The play screen at the moment, drawn."""
@@ -156,6 +165,8 @@ class PlayerApp(App[None]):
         if subject is not None:
             is_playing = self.playhead.is_playing and not number
             await self.push_screen(ExploreScreen(subject, round_=number, is_playing=is_playing))
+        if self.options.is_touring:
+            await self.touring.start()
         if self.options.notice:
             self.notify(self.options.notice, severity="warning", timeout=NOTICE_S, markup=False)
 
@@ -178,6 +189,7 @@ class PlayerApp(App[None]):
 
     async def run_command(self, action: str) -> None:
         """Do what a command of the palette names."""
+        await self.touring.mind(action)
         if action.startswith("play."):
             while isinstance(self.screen, (ReadingPage, ExploreScreen)):
                 await self.pop_screen()
@@ -223,6 +235,14 @@ class PlayerApp(App[None]):
             is_playing = self.playhead.is_playing
             await self.push_screen(ExploreScreen(subject, is_playing=is_playing))
 
+    async def action_tour(self) -> None:
+        """Begin the guided tour, or leave it."""
+        if self.touring.is_on:
+            await self.touring.leave()
+            return
+        await self._is_uncovered(PlayScreen)
+        await self.touring.start()
+
     async def _is_uncovered(self, kind: type[Screen[Any]]) -> bool:
         """Go back to a screen of that kind, if there is one under the others."""
         if not any(isinstance(screen, kind) for screen in self.screen_stack):
@@ -267,6 +287,8 @@ class PlayerApp(App[None]):
         """Whatever is pressed says that somebody is there."""
         if self._idle is not None and isinstance(event, events.InputEvent):
             self._idle.stir()
+        if isinstance(event, events.Key) and await self.touring.takes(event.key):
+            return
         if isinstance(event, events.Key) and self._play_screen.is_answered_by(event.key):
             self._play_screen.answer()
             return

@@ -23,6 +23,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("primitives", "page('primitives')"),
     ("basics", "page('basics')"),
     ("explore", "explore"),
+    ("tour", "tour"),
     ("explore.next_collective", "explore.collective(1)"),
     ("explore.previous_collective", "explore.collective(-1)"),
     ("explore.next_algorithm", "explore.algorithm(1)"),

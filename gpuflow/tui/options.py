@@ -45,6 +45,10 @@ class PlayerOptions:
     """What of the cluster to look at first; None: all of it."""
     is_asking: bool = False
     """Whether the play stops before results and asks for them."""
+    is_touring: bool = False
+    """Whether it begins with the guided tour."""
+    tours_by_itself: bool = False
+    """Whether a tour goes on without keys."""
     explore: Subject | None = None
     """A collective to open at once; None: the play itself."""
     explore_round: int = 0

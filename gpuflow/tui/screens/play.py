@@ -79,6 +79,7 @@ class PlayScreen(TimedScreen):
         step = self.player.step_index
         self.player.playing.let_pass(elapsed_s)
         self.player.predicting.look()
+        self.player.touring.look()
         if self.player.step_index != step:
             self.page = 0
 
