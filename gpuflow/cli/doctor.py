@@ -15,6 +15,7 @@ from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.units import format_count
 
 LINE, WIDE = "─", "\u4e2d"
+WIDE_CELLS = 2
 """One cell in most terminals, two where ambiguous characters are wide; two everywhere."""
 _VARIABLES = ("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "LANG", "LC_ALL", "GPUFLOW_LANG")
 
@@ -86,11 +87,12 @@ def use_of(has: Facts, output: Output) -> Facts:
         layout = "full" if fits(columns, rows) else form_of(columns, rows)
     is_played = output.streams.is_terminal() and has_size
     colours = has["colours"] if isinstance(has["colours"], int) else 16
+    has_lines = bool(has["can_draw"]) and has["line_cells"] != WIDE_CELLS
     return {
         "mode": "player" if is_played else "text",
         "layout": layout,
-        "language": output.language if has["can_draw"] else "en",
-        "signs": "unicode" if has["can_draw"] else "ascii",
+        "language": output.language if has_lines else "en",
+        "signs": "unicode" if has_lines else "ascii",
         "colour": output.has_color,
         "theme": theme_for(os.environ, colours=colours) if output.has_color else None,
         "fps": default_fps(os.environ),
@@ -100,7 +102,7 @@ def use_of(has: Facts, output: Output) -> Facts:
 
 def _advice(has: Facts) -> str | None:
     """What the user had better do; None when nothing."""
-    if has["can_draw"] and has["line_cells"] == 2:
+    if has["can_draw"] and has["line_cells"] == WIDE_CELLS:
         return "ascii"
     if not has["can_draw"]:
         return "encoding"

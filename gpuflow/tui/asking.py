@@ -10,11 +10,79 @@ import termios
 import time
 import tty
 from collections.abc import Sequence
+from typing import Any
 
 PATIENCE_S = 1.0
 """For the first answer, which may have to cross an ocean; nobody answers on a plain console."""
 _ANSWER = re.compile(rb"\x1b\[\d+;(\d+)R")
 _WHERE = b"\x1b[6n"
+
+
+class EarlyQuestion:
+    """How wide the terminal draws a text, asked while something else is done.
+
+    The terminal answers as if somebody typed; what really was typed is kept beside the answer.
+
+    Args:
+        text: What to write, for as long as the question takes.
+        encoding: Of the screen.
+        keyboard: Descriptor that answers are read from.
+        screen: Descriptor to write to.
+    """
+
+    def __init__(self, text: str, encoding: str, *, keyboard: int = 0, screen: int = 2) -> None:
+        self._text, self._encoding = text, encoding
+        self._keyboard, self._screen = keyboard, screen
+        self._saved: list[Any] | None = None
+        self.typed = b""
+        """What somebody has typed meanwhile, once the answer is there."""
+
+    def ask(self) -> None:
+        """Put it; the terminal is to be given back, or its answer asked for, whatever happens."""
+        with contextlib.suppress(termios.error, OSError, ValueError, LookupError):
+            question = b"\r" + self._text.encode(self._encoding) + _WHERE + b"\r\x1b[K"
+            # A signal may come at any point of this.
+            self._saved = termios.tcgetattr(self._keyboard)
+            tty.setcbreak(self._keyboard, termios.TCSANOW)
+            os.write(self._screen, question)
+
+    def answer(self, patience_s: float) -> int | None:
+        """Its cells; None where no answer has come and comes within that time.
+
+        The terminal is as it was afterwards; an answer that comes still later is a key that means
+        nothing.
+        """
+        if self._saved is None:
+            return None
+        found: int | None = None
+        deadline = time.monotonic() + patience_s
+        try:
+            # What is there already is read even where no time is left.
+            while (
+                found is None
+                and select.select([self._keyboard], [], [], max(deadline - time.monotonic(), 0.0))[
+                    0
+                ]
+            ):
+                data = os.read(self._keyboard, 4096)
+                if not data:
+                    break
+                self.typed += data
+                if place := _ANSWER.search(self.typed):
+                    found = int(place[1]) - 1
+                    self.typed = self.typed[: place.start()] + self.typed[place.end() :]
+        except OSError:
+            return None
+        finally:
+            self.give_back()
+        return found
+
+    def give_back(self) -> None:
+        """Set the terminal as it was, and lose nothing that was typed."""
+        if self._saved is not None:
+            with contextlib.suppress(termios.error, OSError):
+                termios.tcsetattr(self._keyboard, termios.TCSANOW, self._saved)
+            self._saved = None
 
 
 def asked_widths(

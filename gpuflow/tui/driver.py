@@ -14,9 +14,13 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from gpuflow.tui.options import PlayerOptions
+
 
 class Leaving(Protocol):
-    """An app that can be told to leave from another thread."""
+    """An app that can be told to leave from another thread, and may have keys in store."""
+
+    options: PlayerOptions
 
     def input_has_ended(self) -> None:
         """Stdin is at its end."""
@@ -38,6 +42,7 @@ class PlayerDriver(LinuxDriver):
         size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._early = cast(Leaving, app).options.typed_ahead
         # Textual asks stdin first; two sizes at the start would chase each other for ever.
         self._size = size or self._get_terminal_size()
 
@@ -68,6 +73,9 @@ class PlayerDriver(LinuxDriver):
         parser = XTermParser(self._debug)
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
+            if early := self._taken_early():
+                # Nothing at all would mean the end of input.
+                self._hand_on(parser.feed(decode(early)))
             while not self.exit_event.is_set():
                 if selector.select(0.1):
                     data = self._read()
@@ -81,6 +89,11 @@ class PlayerDriver(LinuxDriver):
                 pass
         except (EOFError, ParseError):
             pass  # half a key at the very end means nothing
+
+    def _taken_early(self) -> bytes:
+        """What was typed before the first start; a later one, after a stop, has none."""
+        early, self._early = self._early, b""
+        return early
 
     def _read(self) -> bytes:
         try:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from gpuflow.draw.theme import theme_for
 from gpuflow.engine.timeline import Timeline
+from gpuflow.tui.asking import EarlyQuestion
 from gpuflow.tui.kiosk import IDLE_S, seal
 from gpuflow.tui.lifecycle import (
     can_draw,
@@ -21,6 +22,10 @@ from gpuflow.tui.options import PlayerOptions
 DEFAULT_FPS = 12.0
 SSH_FPS = 8.0
 """Over ssh every frame crosses a network that others use too."""
+LINE = "\u2500"
+"""A piece of a line: two cells wide where ambiguous characters are."""
+PATIENCE_S = 0.15
+"""For its width, once everything else is ready: a mute terminal must not be waited for."""
 
 
 def default_fps(environ: Mapping[str, str]) -> float:
@@ -46,13 +51,28 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
     if not options.has_color:
         os.environ["NO_COLOR"] = "1"
 
-    # 0.4 s of widgets, and it reads the environment prepared above.
-    from gpuflow.tui.app import PlayerApp
-
+    encoding = getattr(sys.__stderr__, "encoding", None)
+    question = EarlyQuestion(LINE, encoding or "ascii")
+    with leaving_on_signals(_give_up):
+        try:
+            if not options.is_ascii and can_draw(encoding):
+                question.ask()
+            # 0.4 s of widgets, in which the terminal answers; it reads the environment
+            # prepared above.
+            from gpuflow.tui.app import PlayerApp
+        except BaseException:
+            question.give_back()
+            raise
+        is_wide = (question.answer(PATIENCE_S) or 0) > 1
+    options = replace(options, is_ascii=options.is_ascii or is_wide, typed_ahead=question.typed)
     app = PlayerApp(timeline, settled(options, os.environ))
     with leaving_on_signals(app.leave):
         app.run(mouse=False)
     return app.return_code or 0
+
+
+def _give_up(status: int) -> None:
+    raise SystemExit(status)
 
 
 def settled(options: PlayerOptions, environ: dict[str, str] | os._Environ[str]) -> PlayerOptions:

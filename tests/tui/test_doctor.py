@@ -53,6 +53,9 @@ def test_a_terminal_with_wide_lines_is_told_of_ascii(
 ) -> None:
     text = consult(on_terminal("doctor", "--lang", language, size=(120, 40)), 3, 3)
     assert hint in text
+    terminal = on_terminal("doctor", "--format", "json", size=(120, 40))
+    use = json.loads(consult(terminal, 3, 3))["use"]
+    assert (use["signs"], use["language"]) == ("ascii", "en")
 
 
 @pytest.mark.parametrize(
