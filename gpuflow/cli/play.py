@@ -134,6 +134,7 @@ def play(
         if ask:
             _tell_questions(pace, output, told)
         return 0
+    from gpuflow.cli.whatif import locks_of, vary_of
     from gpuflow.tui.options import PlayerOptions
     from gpuflow.tui.player import run_player
 
@@ -156,6 +157,8 @@ def play(
             is_animated=not no_animation,
             is_kiosk=kiosk,
             idle_s=idle,
+            vary=vary_of(request, scenario),
+            locks=locks_of(request),
             is_asking=ask,
             focus=focus,
         ),

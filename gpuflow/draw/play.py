@@ -21,7 +21,9 @@ from gpuflow.draw.texts import (
     summary_room,
     text_pages,
 )
-from gpuflow.draw.view import PlayView
+from gpuflow.draw.view import PlayView, WhatIfPanel
+from gpuflow.draw.whatif import draw_panel, rows_wanted
+from gpuflow.draw.whatif_screen import draw_with_panel, panel_page_count
 from gpuflow.draw.zoom import draw_picture, picture_height
 
 FULL_WIDTH, FULL_HEIGHT = 80, 24
@@ -47,13 +49,18 @@ class Layout:
 def draw_play(view: PlayView) -> Frame:
     """The whole screen of a view, as much of it as its size has room for."""
     canvas = Canvas(view.width, view.height)
+    if view.panel is not None and not _holds_panel(view, view.panel):
+        draw_with_panel(canvas, view, view.panel)
+        return canvas.to_frame()
     if not fits(view.width, view.height):
         draw_compact(canvas, view)
         return canvas.to_frame()
     layout = layout_of(view)
     draw_header(canvas, view, layout.header_rows)
     draw_picture(canvas, view, layout.stage)
-    if view.caption is not None:
+    if view.panel is not None:
+        draw_panel(canvas, view.scene, view.panel, layout.texts)
+    elif view.caption is not None:
         draw = draw_caption_panel if layout.is_wide else draw_caption
         draw(canvas, view.caption, layout.texts, view.page)
     elif layout.is_wide:
@@ -71,8 +78,20 @@ def fits(width: int, height: int) -> bool:
     return width >= FULL_WIDTH and height >= FULL_HEIGHT
 
 
+def _holds_panel(view: PlayView, panel: WhatIfPanel) -> bool:
+    """Whether all of a panel fits in the place of the texts, beside the stage."""
+    if not fits(view.width, view.height):
+        return False
+    layout = layout_of(view)
+    return layout.is_wide and layout.texts.height >= rows_wanted(
+        view.scene, panel, layout.texts.width
+    )
+
+
 def page_count(view: PlayView) -> int:
-    """Pages of the caption, or of the open tab's text, at this size."""
+    """Pages of the panel, the caption, or the open tab's text, at this size."""
+    if view.panel is not None:
+        return 1 if _holds_panel(view, view.panel) else panel_page_count(view, view.panel)
     if not fits(view.width, view.height):
         return compact_pages(view)
     layout = layout_of(view)

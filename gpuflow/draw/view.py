@@ -11,6 +11,8 @@ from gpuflow.cluster.mesh import Mesh, is_dispatched, mesh_of
 from gpuflow.draw.focus import Focus
 from gpuflow.engine.state import State
 from gpuflow.engine.timeline import Timeline
+from gpuflow.engine.whatif import Difference, Knob, KnobId, Value
+from gpuflow.errors import Problem
 from gpuflow.scenario.spec import Language, Phase
 from gpuflow.words import t
 
@@ -105,6 +107,22 @@ class Caption:
     """Whether it may have the row of the primitive in use, where rows are few."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfPanel:
+    """What may be changed of the scenario, and what the changes make of its figures."""
+
+    knobs: tuple[Knob, ...]
+    row: int
+    """The knob that the keys turn."""
+    difference: Difference
+    refused: tuple[KnobId, Value, Problem] | None = None
+    """What could not be had, and why."""
+    page: int = 0
+    """Page of the figures, where there are more than rows."""
+    is_busy: bool = False
+    """Whether what is shown is still the scenario before the last change."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlayView:
     """The play screen at one moment, as somebody looks at it."""
@@ -126,6 +144,8 @@ class PlayView:
     """What is looked at; None: all of it, as richly as it fits."""
     is_covered: bool = False
     """Whether what comes next must not be seen yet: it is being asked for."""
+    panel: WhatIfPanel | None = None
+    """Shown instead of the step's texts."""
     marks: tuple[str, ...] = ()
     """Words for the ways of playing that are switched on."""
 

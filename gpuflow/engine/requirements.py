@@ -117,7 +117,13 @@ def requirement_table(
             phase without a target.
         targets: What TTFT and TPOT have to be.
     """
-    timeline = simulate(scenario)
+    return requirements_of(simulate(scenario), overhead, targets)
+
+
+def requirements_of(
+    timeline: Timeline, overhead: float = 0.2, targets: Targets = NO_TARGETS
+) -> RequirementTable:
+    """Likewise, for a scenario that has been simulated already."""
     budgets = _Budgets(timeline, overhead, targets)
     rows = tuple(_row(timeline, budgets, *row) for row in ROWS)
     return RequirementTable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypedDict
 
 from gpuflow.cluster.cost import decode_shape
@@ -143,7 +144,10 @@ def _within(row: Requirement, table: RequirementTable, language: Language) -> st
 
 
 def requirement_view(
-    table: RequirementTable, language: Language, width: int | None
+    table: RequirementTable,
+    language: Language,
+    width: int | None,
+    before: RequirementTable | None = None,
 ) -> tuple[Table, Table]:
     """The table and its conclusions.
 
@@ -152,6 +156,7 @@ def requirement_view(
         language: In which language.
         width: Cells of the terminal; None: as wide as it needs to be. Every figure has a column of
             its own, except where bandwidth and time have to stand under each other to fit.
+        before: The table before something was changed; verdicts that differ are marked.
     """
     conclusions = Table(
         title=t("conclusion.heading", language),
@@ -159,14 +164,20 @@ def requirement_view(
         rows=(),
         notes=tuple(conclusion(name, table, language) for name in table.conclusions),
     )
-    main = _main(table, language, is_stacked=False)
+    main = _main(table, language, before, is_stacked=False)
     if width is not None and not fits(main, width, folded=False):
-        stacked = _main(table, language, is_stacked=True)
+        stacked = _main(table, language, before, is_stacked=True)
         main = stacked if fits(stacked, width, folded=True) else main
     return main, conclusions
 
 
-def _main(table: RequirementTable, language: Language, *, is_stacked: bool) -> Table:
+def _main(
+    table: RequirementTable,
+    language: Language,
+    before: RequirementTable | None,
+    *,
+    is_stacked: bool,
+) -> Table:
     figures = _stacked if is_stacked else _flat
     names = _STACKED if is_stacked else _FLAT
     columns = [
@@ -176,7 +187,10 @@ def _main(table: RequirementTable, language: Language, *, is_stacked: bool) -> T
         Column(_titles(name.split("/"), language), begins_group=index == 0)
         for index, name in enumerate(names)
     ]
-    rows = tuple((*_rules(row, language), *figures(row, language)) for row in table.rows)
+    rows = tuple(
+        (*_rules(row, language), *figures(row, language, before.row(row.id) if before else None))
+        for row in table.rows
+    )
     return Table(
         title=t("table.heading", language),
         intro=_intro(table, language),
@@ -218,7 +232,7 @@ def _rules(row: Requirement, language: Language) -> Iterable[Cell]:
         yield Cell(_rule(row, column, language))
 
 
-def _flat(row: Requirement, language: Language) -> tuple[Cell, ...]:
+def _flat(row: Requirement, language: Language, was: Requirement | None) -> tuple[Cell, ...]:
     return (
         Cell(size_or_nothing(row.message_size_bytes)),
         Cell(_messages(row, language)),
@@ -228,13 +242,13 @@ def _flat(row: Requirement, language: Language) -> tuple[Cell, ...]:
         Cell(rate_both(row.available_bandwidth_bytes_per_s, row.tier)),
         Cell(time_or_nothing(row.available_latency_s)),
         Cell(share_or_nothing(row.predicted_share)),
-        _verdict(row, language),
+        _verdict(row, language, was),
     )
 
 
-def _stacked(row: Requirement, language: Language) -> tuple[Cell, ...]:
+def _stacked(row: Requirement, language: Language, was: Requirement | None) -> tuple[Cell, ...]:
     if row.verdict is None:
-        return tuple(Cell(NOTHING) for _ in _STACKED)
+        return (*(Cell(NOTHING) for _ in _STACKED[1:]), _verdict(row, language, was))
     needed = rate_both(row.needed_bandwidth_bytes_per_s, row.tier).replace(" (", "\n(")
     available = rate_both(row.available_bandwidth_bytes_per_s, row.tier).replace(" (", "\n(")
     return (
@@ -242,7 +256,7 @@ def _stacked(row: Requirement, language: Language) -> tuple[Cell, ...]:
         Cell(f"{needed}\n{time_or_nothing(row.needed_latency_s)}"),
         Cell(f"{available}\n{time_or_nothing(row.available_latency_s)}"),
         Cell(share_or_nothing(row.predicted_share)),
-        _verdict(row, language),
+        _verdict(row, language, was),
     )
 
 
@@ -252,7 +266,15 @@ def _messages(row: Requirement, language: Language) -> str:
     return t("table.count", language, messages=format_count(row.messages_per_pass))
 
 
-def _verdict(row: Requirement, language: Language) -> Cell:
+def _verdict(row: Requirement, language: Language, was: Requirement | None) -> Cell:
+    cell = _judged(row, language)
+    if was is None or was.verdict == row.verdict:
+        return cell
+    word = NOTHING if was.verdict is None else t(f"table.verdict.{was.verdict}", language)
+    return replace(cell, text=f"{cell.text}\n{t('table.was', language, verdict=word)}")
+
+
+def _judged(row: Requirement, language: Language) -> Cell:
     if row.verdict is None or row.headroom is None:
         return Cell(NOTHING, "dim")
     word = t(f"table.verdict.{row.verdict}", language)

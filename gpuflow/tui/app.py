@@ -37,6 +37,7 @@ from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.styles import textual_theme, theme_id
 from gpuflow.tui.touring import Touring
+from gpuflow.tui.whatif import WhatIf
 
 DEFAULT_FPS = 12.0
 """Frames per second where nobody says."""
@@ -84,6 +85,7 @@ class PlayerApp(App[None]):
         self.fps = options.fps or DEFAULT_FPS
         self.playing = Playing(timeline, options)
         self.predicting = Predicting(self.playing, is_on=options.is_asking)
+        self.what_if = WhatIf(timeline, options.vary, options.locks)
         self.caption: Caption | None = None
         """Words that stand where the step's own texts do, until somebody takes them away."""
         self.focusing = Focusing(options.focus)
@@ -128,7 +130,8 @@ class PlayerApp(App[None]):
 
     def view(self, *, tab: int, page: int) -> PlayView:
         """The play screen at the moment."""
-        asked = self.predicting
+        asked, what_if = self.predicting, self.what_if
+        mark = self.scene.word("ask.on") if asked.is_on else ""
         size = (self.size.width, self.size.height)
         view = PlayView(
             scene=self.scene,
@@ -142,13 +145,21 @@ class PlayerApp(App[None]):
             caption=asked.caption(self.scene, size) or self.caption,
             focus=self.focusing.within(self.scene.mesh),
             is_covered=asked.is_covering,
-            marks=(self.scene.word("ask.on"),) if asked.is_on else (),
+            panel=None if asked.question or not what_if.is_open else what_if.panel(self.playing),
+            marks=tuple(filter(None, (mark, what_if.mark(self.scene, size[0])))),
         )
         return self.touring.captioned(view)
 
     def frame(self, *, tab: int, page: int) -> Frame:
         """The play screen at the moment, drawn."""
         return draw_play(self.view(tab=tab, page=page))
+
+    def play_instead(self, playing: Playing) -> None:
+        """Play something else of the same steps, from where this one is."""
+        playing.go_on_from(self.playing)
+        self.playing = playing
+        self.predicting = Predicting(playing, is_on=self.predicting.is_on)
+        self.predicting.look(is_jump=True)
 
     @property
     def is_terminal_behind(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gpuflow.draw.focus import Focus
 from gpuflow.engine.explore import Subject
+from gpuflow.engine.whatif import KnobId, Lock, Vary
 from gpuflow.scenario.spec import Language
 
 
@@ -39,12 +41,18 @@ class PlayerOptions:
     """False: one picture a step, nothing moves in between."""
     is_kiosk: bool = False
     """No suspending, no command palette, nothing of the environment that writes files."""
+    typed_ahead: bytes = b""
+    """Keys that were pressed before the player could take them."""
     idle_s: float | None = None
     """Leave after so many seconds without a key; None: never, in a kiosk after 600."""
     focus: Focus | None = None
     """What of the cluster to look at first; None: all of it."""
     is_asking: bool = False
     """Whether the play stops before results and asks for them."""
+    vary: Vary | None = None
+    """Resolves what the viewer changes; None: nothing can be changed."""
+    locks: Mapping[KnobId, Lock] = field(default_factory=dict)
+    """What cannot be changed of it, and why."""
     is_touring: bool = False
     """Whether it begins with the guided tour."""
     tours_by_itself: bool = False

@@ -9,11 +9,15 @@ from gpuflow.draw.view import Scene
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.parts import part_of_step, still_moment
-from gpuflow.engine.requirements import RequirementTable, requirement_table
+from gpuflow.engine.requirements import RequirementTable
 from gpuflow.engine.timeline import Timeline
+from gpuflow.engine.whatif import Side, side_of
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.playhead import SPEEDS, Playhead
+
+_NEAR_S = 1e-6
+"""A moment so close to a step's end is still in the step."""
 
 
 class Playing:
@@ -51,10 +55,15 @@ class Playing:
             self._scenes[language] = scene_of(self.moments, language)
         return self._scenes[language]
 
-    @cached_property
+    @property
     def requirements(self) -> RequirementTable:
         """The requirement table of what is played."""
-        return requirement_table(self.timeline.scenario)
+        return self.side.table
+
+    @cached_property
+    def side(self) -> Side:
+        """Everything of it that is compared with another scenario."""
+        return side_of(self.timeline)
 
     @property
     def step_index(self) -> int:
@@ -69,6 +78,23 @@ class Playing:
         self.held_s = 0.0
         start_s = self.pace.step_start(index)
         self.playhead.seek(start_s if self.is_animated else still_moment(self.pace, index))
+
+    def go_on_from(self, before: Playing) -> None:
+        """Take over from another play: at the same step, as far into it, and just as quickly."""
+        step, theirs = before.step_index, before.pace
+        start_s, end_s = theirs.step_start(step), theirs.step_end(step)
+        part = min(max((before.playhead.moment_s - start_s) / (end_s - start_s), 0.0), 1.0)
+        mine = self.playhead
+        if (before.playhead.first_s, before.playhead.last_s) == (0.0, theirs.duration_s):
+            mine.free()
+        start_s, end_s = self.pace.step_start(step), self.pace.step_end(step)
+        is_in_step = step + 1 < len(self.timeline.steps)
+        moment_s = start_s + part * (end_s - start_s)
+        mine.seek(min(moment_s, end_s - _NEAR_S) if is_in_step else moment_s)
+        if not self.is_animated:
+            mine.seek(still_moment(self.pace, step))
+        mine.speed, mine.is_playing = before.playhead.speed, before.playhead.is_playing
+        self.held_s = before.held_s
 
     def let_pass(self, elapsed_s: float) -> None:
         """Let so many seconds of the viewer pass."""

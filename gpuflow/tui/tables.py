@@ -25,12 +25,24 @@ _OPEN, _MIDDLE, _CLOSE = "\ue000", "\ue001", "\ue002"
 _PAINTED = re.compile(f"{_OPEN}([^{_MIDDLE}]*){_MIDDLE}([^{_CLOSE}]*){_CLOSE}")
 
 
-def table_frame(table: RequirementTable, language: Language, width: int) -> Frame:
-    """The table and its conclusions at a width, as tall as they need to be."""
+def table_frame(
+    table: RequirementTable,
+    language: Language,
+    width: int,
+    before: RequirementTable | None = None,
+) -> Frame:
+    """The table and its conclusions at a width, as tall as they need to be.
+
+    Args:
+        table: What was computed.
+        language: In which language.
+        width: Cells.
+        before: The table before something was changed; verdicts that differ are marked.
+    """
     room = max(width, _NARROWEST) - 2
-    main, conclusions = requirement_view(table, language, room)
+    main, conclusions = requirement_view(table, language, room, before)
     main = replace(main, title=f"{t('table.fold', language)} {main.title}")
-    tables = [main] if fits(main, room, folded=True) else _in_two(table, language)
+    tables = [main] if fits(main, room, folded=True) else _in_two(table, language, before)
     parts = [grid_text(part, room, _paint) for part in (*tables, conclusions)]
     lines = "\n\n".join(parts).split("\n")
     canvas = Canvas(width, len(lines))
@@ -39,9 +51,11 @@ def table_frame(table: RequirementTable, language: Language, width: int) -> Fram
     return canvas.to_frame()
 
 
-def _in_two(table: RequirementTable, language: Language) -> list[Table]:
+def _in_two(
+    table: RequirementTable, language: Language, before: RequirementTable | None
+) -> list[Table]:
     """The rule of thumb, and under it what was computed, for a page too narrow for both."""
-    main, _ = requirement_view(table, language, _STACKED_WIDTH)
+    main, _ = requirement_view(table, language, _STACKED_WIDTH, before)
     n_rules = len(RULES)
     rules = replace(
         main,

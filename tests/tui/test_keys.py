@@ -250,6 +250,7 @@ COMMAND_KEYS = {
     "restart": "r",
     "table": "t",
     "ask": "a",
+    "what_if": "w",
     "primitives": "c",
     "basics": "b",
     "theme": "T",

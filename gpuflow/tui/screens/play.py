@@ -12,7 +12,7 @@ from gpuflow.draw.play import fits, page_count
 from gpuflow.draw.stage import stage_at_work
 from gpuflow.draw.view import TABS
 from gpuflow.tui.predicting import PASSING
-from gpuflow.tui.screens.timed import TimedScreen
+from gpuflow.tui.screens.whatif import OPENING, PANEL_BINDINGS, WhatIfKeys
 from gpuflow.tui.tables import table_frame
 from gpuflow.tui.widgets.canvas import FrameCanvas
 from gpuflow.tui.widgets.keybar import KeyBar
@@ -22,10 +22,12 @@ STAGE_ROWS = 9
 """Rows of the picture that an unfolded table leaves in sight."""
 
 
-class PlayScreen(TimedScreen):
+class PlayScreen(WhatIfKeys):
     """Shows the moment and lets time pass."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        *PANEL_BINDINGS,
+        OPENING,
         Binding("right,l", "step(1)", show=False),
         Binding("left,h", "step(-1)", show=False),
         Binding("space", "play", show=False),
@@ -106,7 +108,8 @@ class PlayScreen(TimedScreen):
         sheet = self.query_one("#table", Sheet)
         # One column is left for the scroll bar.
         table = self.player.playing.requirements
-        frame = table_frame(table, self.player.language, max(width - 1, 1))
+        before = self.player.what_if.original_table()
+        frame = table_frame(table, self.player.language, max(width - 1, 1), before)
         bar = self.query_one(KeyBar)
         bar_rows = 0 if bar.has_class("-hidden") else max(bar.size.height, 1)
         # A small screen has no picture to leave in sight.
