@@ -22,6 +22,7 @@ LogsArgument = Annotated[list[str], typer.Argument(metavar="LOG...")]
 ExpectOption = Annotated[
     float | None, typer.Option("--expect", parser=share("--expect"), metavar="SHARE")
 ]
+CompareOption = Annotated[bool, typer.Option("--compare")]
 PlotOption = Annotated[bool, typer.Option("--plot")]
 AsciiOption = Annotated[bool, typer.Option("--ascii")]
 GpuOption = Annotated[str | None, typer.Option(metavar="NAME")]
@@ -44,11 +45,18 @@ def import_nccl(
     fabric: FabricOption = None,
     expect: ExpectOption = None,
     write: WriteOption = None,
+    compare: CompareOption = False,
     plot: PlotOption = False,
     ascii_: AsciiOption = False,
 ) -> int:
     """Print what each log holds; 1 below what is expected, 2 where nothing can be used."""
     from gpuflow.exporters import nccl_runs as exporter
+    from gpuflow.exporters.nccl_comparisons import (
+        compared_rows,
+        comparison_record,
+        comparison_table,
+    )
+    from gpuflow.importers.nccl_compare import compare_runs
     from gpuflow.importers.nccl_reading import Known
 
     output = replace(output, verb="import-nccl")
@@ -57,18 +65,24 @@ def import_nccl(
     status = _status(runs, expect)
     if write is not None:
         _write(runs, write, output)
-    language = output.language
-    if output.format in {"json", "csv"}:
-        records = [exporter.run_record(run, language) for run in runs]
-        if output.format == "csv":
-            output.records(exporter.row_records(records))
-        else:
-            inputs: dict[str, object] = {"files": logs, "gpu": gpu, "ranks": ranks}
-            inputs |= {"nodes": nodes, "fabric": fabric, "expect": expect}
-            compared = exporter.comparisons(runs)
-            output.document({"inputs": inputs, "runs": records, "comparisons": compared})
+    readings = [run.reading for run in runs]
+    compared = compare_runs(readings)
+    if compare and not compared:
+        raise bad_option("--compare", "nccl_nothing_to_compare")
+    if output.format == "json":
+        inputs: dict[str, object] = {"files": logs, "gpu": gpu, "ranks": ranks}
+        inputs |= {"nodes": nodes, "fabric": fabric, "expect": expect}
+        records = [exporter.run_record(run, output.language) for run in runs]
+        both = [comparison_record(one) for one in compared]
+        output.document({"inputs": inputs, "runs": records, "comparisons": both})
+    elif output.format == "csv":
+        records = [exporter.run_record(run, output.language) for run in runs]
+        rows = compared_rows(compared, readings) if compare else exporter.row_records(records)
+        output.records(rows)
     else:
-        output.tables(*_view(runs, output, is_plotted=plot, is_ascii=ascii_))
+        view = () if compare else _view(runs, output, is_plotted=plot, is_ascii=ascii_)
+        tables = (comparison_table(one, readings, output.language) for one in compared)
+        output.tables(*view, *tables)
     _tell(runs, expect, output)
     return status
 
@@ -143,8 +157,6 @@ def _view(
         yield from exporter.run_tables(run, output.language)
         if is_plotted and output.format == "table":
             yield from _picture(run, output, is_ascii=is_ascii)
-    for record in exporter.comparisons(runs):
-        yield exporter.comparison_table(record, runs, output.language)
 
 
 def _picture(run: ReadRun, output: Output, *, is_ascii: bool) -> Iterator[str]:
