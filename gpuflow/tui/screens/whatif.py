@@ -21,10 +21,12 @@ PANEL_BINDINGS = (
     Binding("tab", "what_if_page", show=False),
     Binding("backspace", "what_if_put_back(False)", show=False),
     Binding("r", "what_if_put_back(True)", show=False),
-    Binding("escape", "what_if", show=False),
+    Binding("escape", "what_if_close", show=False),
 )
 """Come before the screen's own bindings of these keys, and count only while the panel is open."""
-_PANEL_ACTIONS = frozenset({"what_if_choose", "what_if_turn", "what_if_page", "what_if_put_back"})
+_PANEL_ACTIONS = frozenset(
+    {"what_if_choose", "what_if_turn", "what_if_page", "what_if_put_back", "what_if_close"}
+)
 
 
 class WhatIfKeys(TimedScreen):
@@ -44,6 +46,11 @@ class WhatIfKeys(TimedScreen):
             self.notify(self.player.scene.word("whatif.fixed"), markup=False)
             return
         what_if.is_open = not what_if.is_open
+        self.redraw()
+
+    def action_what_if_close(self) -> None:
+        """Close the panel."""
+        self.player.what_if.is_open = False
         self.redraw()
 
     def action_what_if_choose(self, way: int) -> None:
