@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuflow.cli.options import whole
+from gpuflow.cli.options import bad_option, whole
 from gpuflow.cli.output import Output
+from gpuflow.cli.screens import AsciiOption, AtOption, ScreenSize, SizeOption
 
 if TYPE_CHECKING:
     from gpuflow.exporters.tables import Table
@@ -21,6 +22,8 @@ FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE...")]
 GpuOption = Annotated[str | None, typer.Option(metavar="NAME")]
 NodesOption = Annotated[int | None, typer.Option(parser=whole("--nodes"), metavar="K")]
 ModelOption = Annotated[str | None, typer.Option(metavar="NAME|FILE")]
+PlayOption = Annotated[bool, typer.Option("--play")]
+PrintOption = Annotated[bool, typer.Option("--print")]
 
 UNUSABLE = 2
 
@@ -31,13 +34,25 @@ def import_trace(
     gpu: GpuOption = None,
     nodes: NodesOption = None,
     model: ModelOption = None,
+    play: PlayOption = False,
+    print_: PrintOption = False,
+    at: AtOption = None,
+    size: SizeOption = None,
+    ascii_: AsciiOption = False,
 ) -> int:
-    """Print what each run holds; 2 where nothing can be used."""
+    """Print what each run holds, or play the first one's step; 2 where nothing can be used."""
     from gpuflow.exporters import trace_document as exporter
     from gpuflow.importers.trace.runs import compare
 
     output = replace(output, verb="import-trace")
+    is_played = play or print_
+    _check_play(output, at, size, is_played=is_played, is_ascii=ascii_)
     runs = _runs(files, gpu, nodes, model, output)
+    if is_played and not runs[0].is_refused:
+        from gpuflow.cli.recorded import play_recorded
+
+        reading = runs[0].first
+        return play_recorded(reading, output, at, size, is_frame=print_, is_ascii=ascii_)
     usable = [run for run in runs if not run.is_refused and run.first.n_kernels]
     comparisons = [compare(usable[0], other) for other in usable[1:]]
     if output.format == "json":
@@ -52,6 +67,18 @@ def import_trace(
         output.say("import_trace.nothing_usable")
         return UNUSABLE
     return 0
+
+
+def _check_play(
+    output: Output, at: str | None, size: ScreenSize | None, *, is_played: bool, is_ascii: bool
+) -> None:
+    """Refuse a play in a format for programs, and options of a play where none is asked for."""
+    if is_played and output.format != "table":
+        raise bad_option("--play", "trace_play_format", found=output.format)
+    given = {"--at": at is not None, "--size": size is not None, "--ascii": is_ascii}
+    idle = next((name for name, is_given in given.items() if is_given), None)
+    if idle is not None and not is_played:
+        raise bad_option(idle, "trace_play_option")
 
 
 def _runs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuflow.draw.gpu import SIGNS
+from gpuflow.draw.kv import NOTHING
 from gpuflow.draw.moves import partners
 from gpuflow.draw.tiles import AT_REST
 from gpuflow.draw.view import PlayView
@@ -28,7 +29,8 @@ def follow_forms(view: PlayView, rank: int) -> list[str]:
         if size > 1
     ]
     doing = doing_words(view, rank)
-    cache = f"KV {format_bytes(gpu.kv_bytes)}"
+    is_recorded = scene.timeline.recording is not None
+    cache = f"KV {NOTHING if is_recorded else format_bytes(gpu.kv_bytes)}"
     forms = (
         (who, node, stage, *split, doing, cache),
         (who, node, stage, doing, cache),

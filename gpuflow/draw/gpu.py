@@ -62,6 +62,10 @@ class GpuPainter:
         mark, role = (FOLLOWED, "accent") if is_followed else ("", "strong")
         rank = Piece(f"{mark}{self.scene.t('gpu.name', rank=gpu.rank)}", role)
         roles: list[str] = []
+        recording = self.scene.timeline.recording
+        if recording is not None and not recording.has_phase:
+            # Nobody knows what the ranks are to each other.
+            return [(rank,), (rank,), (Piece(f"{mark}{gpu.rank}", role),)]
         if p.tp == 2:
             roles.append(self.scene.t("gpu.left" if gpu.tp_rank == 0 else "gpu.right"))
         elif p.tp > 2:
@@ -241,6 +245,9 @@ class GpuPainter:
         self._bar(Rect(x, row.y, row.right - x, 1), gpu.layer / gpu.layers, "compute")
 
     def _stage(self, row: Rect, gpu: GpuState) -> None:
+        recording = self.scene.timeline.recording
+        if recording is not None and not recording.has_layers:
+            return
         text = self.scene.t(
             "gpu.stage", stage=gpu.stage + 1, first=gpu.first_layer, last=gpu.last_layer
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from gpuflow.cells import cell_width, pad
+from pathlib import PurePath
+
+from gpuflow.cells import cell_width, pad, sanitise
 from gpuflow.draw.canvas import Canvas, Piece
 from gpuflow.draw.view import PlayView
+from gpuflow.engine.timeline import Recording
 
 PLAYING, PAUSED = "⏵", "⏸"
 
@@ -41,6 +44,8 @@ def _two_digits(value: float) -> str:
 def setup_forms(view: PlayView) -> list[str]:
     """What is played, longest form first."""
     scenario = view.scene.timeline.scenario
+    if view.scene.timeline.recording is not None:
+        return _recorded_forms(view, view.scene.timeline.recording)
     p, w = scenario.parallel, scenario.workload
     gpus = f"{p.world}×{scenario.cluster.device.title}"
     split = "×".join(
@@ -62,6 +67,17 @@ def setup_forms(view: PlayView) -> list[str]:
         (name, scenario.profile.name),
         (scenario.profile.name,),
     )
+    return [" · ".join(part for part in form if part) for form in forms]
+
+
+def _recorded_forms(view: PlayView, recording: Recording) -> list[str]:
+    """Which trace is played, longest form first; what it does not say is left out."""
+    scenario = view.scene.timeline.scenario
+    file = sanitise(PurePath(recording.file).name)
+    measured = view.scene.t("header.recorded")
+    gpus = f"{scenario.parallel.world}×{sanitise(scenario.cluster.device.title)}"
+    model = scenario.model.title if recording.has_model else ""
+    forms = ((file, model, gpus, measured), (file, gpus, measured), (gpus, measured), (measured,))
     return [" · ".join(part for part in form if part) for form in forms]
 
 
@@ -98,8 +114,10 @@ def _moment(canvas: Canvas, view: PlayView, y: int, *, is_short: bool) -> int:
     short = f"{state.step.index + 1}/{len(scene.texts)}"
     step = scene.t("header.step", step=state.step.index + 1, steps=len(scene.texts))
     x = canvas.put(x, y, f"{short if is_short else step} ", "strong")
-    phase = state.step.phase
-    x = canvas.put(x, y, f" {phase.upper()} ", f"badge_{phase}")
+    phase, recording = state.step.phase, scene.timeline.recording
+    is_known = recording is None or recording.has_phase
+    badge = phase.upper() if is_known else scene.t("header.recorded_badge")
+    x = canvas.put(x, y, f" {badge} ", f"badge_{phase}")
     for mark in view.marks:
         x = canvas.put(x + 1, y, mark, "accent")
     return x

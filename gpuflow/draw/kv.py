@@ -12,6 +12,8 @@ from gpuflow.draw.view import Scene
 from gpuflow.engine.state import GpuState, State
 from gpuflow.units import format_bytes
 
+NOTHING = "–"
+
 
 def fill_text(held_bytes: float, full_bytes: float) -> str:
     """What is written of what the answer will need, both in the unit of the whole.
@@ -21,7 +23,7 @@ def fill_text(held_bytes: float, full_bytes: float) -> str:
         ('12/20 MiB', '1.0/2.5 GiB', '<0.1/1.0 MiB')
     """
     if full_bytes <= 0:
-        return format_bytes(held_bytes)
+        return format_bytes(held_bytes) if held_bytes else NOTHING
     number, unit = format_bytes(full_bytes).split(" ")
     whole = float(number.replace(",", ""))
     decimals = 0 if whole >= 9.95 or unit == "B" else 1
@@ -38,6 +40,8 @@ def widest_fill(full_bytes: float) -> int:
 
 def kv_share(scene: Scene, gpu: GpuState) -> str:
     """Share of the memory that the weights leave, as short as it can be said."""
+    if scene.timeline.recording is not None:
+        return NOTHING
     if gpu.kv_capacity_bytes <= 0:
         return scene.t("gpu.kv_none")
     share = gpu.kv_bytes / gpu.kv_capacity_bytes
@@ -49,6 +53,8 @@ def kv_share(scene: Scene, gpu: GpuState) -> str:
 def kv_forms(scene: Scene, gpu: GpuState) -> tuple[str, ...]:
     """Bytes and what they are of the memory that the weights leave, longest form first."""
     size, share = format_bytes(gpu.kv_bytes), kv_share(scene, gpu)
+    if scene.timeline.recording is not None:
+        return (scene.t("gpu.kv_not_recorded"), NOTHING)
     if gpu.kv_capacity_bytes <= 0:
         weights = scene.t("gpu.kv_no_room")
         return (f"{size} · {weights}", weights, share)
@@ -66,6 +72,8 @@ def kv_forms(scene: Scene, gpu: GpuState) -> tuple[str, ...]:
 
 def kv_metric(scene: Scene, state: State) -> tuple[str, str]:
     """(value, meaning) of all GPUs together; where some have no room for it, that is said first."""
+    if scene.timeline.recording is not None:
+        return NOTHING, scene.t("gpu.kv_not_recorded")
     stages = state.gpus.stages
     if any(stage.kv_capacity_bytes <= 0 for stage in stages):
         return scene.t("gpu.kv_none"), scene.t("gpu.kv_no_room")

@@ -17,7 +17,9 @@ def is_lit(view: PlayView, stage: int) -> bool:
 
 def stage_name(view: PlayView, stage: int) -> str:
     """Stage and its layers."""
-    shared = view.state.gpus.stages[stage]
+    shared, recording = view.state.gpus.stages[stage], view.scene.timeline.recording
+    if recording is not None and not recording.has_layers:
+        return view.scene.t("strip.stage", stage=stage + 1)
     return view.scene.t(
         "stage.name", stage=stage + 1, first=shared.first_layer, last=shared.last_layer
     )

@@ -14,7 +14,7 @@ class CacheFill:
 
     In prefill a layer's cache grows from nothing to the prompt's length, in the lap by one token a
     sequence; folded passes, groups and laps add theirs evenly. With a fixed context the decode
-    phase starts with the cache that context implies.
+    phase starts with the cache that context implies. Of a recording nothing is known: it is empty.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -53,6 +53,8 @@ class CacheFill:
 
     def _build(self, stage: int) -> tuple[list[float], list[float]]:
         times, filled = [0.0], [0.0]
+        if self.timeline.recording is not None:
+            return times, filled
         workload = self.timeline.scenario.workload
         before = workload.prompt_tokens
         if workload.context_tokens is not None:

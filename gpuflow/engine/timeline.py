@@ -104,6 +104,24 @@ class Pipelining:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """Where a timeline comes from that was recorded and not simulated.
+
+    Nothing is known of the KV cache, of TTFT and of TPOT; every time is measured.
+    """
+
+    file: str
+    rank: int | None
+    """The one that was recorded; the others are taken to do the same."""
+    has_model: bool
+    """Whether the scenario's model is the one that ran, and no stand-in."""
+    has_layers: bool
+    """Whether layers were found; else the model of the scenario has one for all."""
+    has_phase: bool
+    """Whether the steps' phase is the one that ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """All spans in order of (start, index), and the steps they belong to."""
 
@@ -120,6 +138,8 @@ class Timeline:
     """TTFT and all laps."""
     pipelining: Pipelining | None = None
     """None where the batch goes through in one pass."""
+    recording: Recording | None = None
+    """Where it was recorded; None where it is simulated."""
 
     def pass_s(self, phase: Phase) -> float:
         """One pass as shown, without what is folded."""

@@ -27,9 +27,12 @@ def steps_text(
     """
     if only is not None:
         return "\n".join(_lines(_paragraph(timeline, timeline.steps[only], language), width))
-    paragraphs = [_opening(timeline.scenario, language)]
-    paragraphs += [_paragraph(timeline, step, language) for step in timeline.steps]
-    paragraphs.append(_closing(timeline, language))
+    told = [_paragraph(timeline, step, language) for step in timeline.steps]
+    if timeline.recording is not None:
+        # Split, workload and result are what a trace does not know.
+        paragraphs = [[timeline.scenario.title.in_language(language)], *told]
+    else:
+        paragraphs = [_opening(timeline.scenario, language), *told, _closing(timeline, language)]
     return "\n\n".join("\n".join(_lines(sentences, width)) for sentences in paragraphs)
 
 
@@ -118,8 +121,10 @@ def _opening(scenario: Scenario, language: Language) -> list[str]:
 
 def _paragraph(timeline: Timeline, step: StepTime, language: Language) -> list[str]:
     texts = step_texts(timeline, step.index, language)
+    recording = timeline.recording
+    is_known = recording is None or recording.has_phase
     heading = t(
-        f"plain.heading.{step.phase}",
+        f"plain.heading.{step.phase if is_known else 'recorded'}",
         language,
         number=step.index + 1,
         count=len(timeline.steps),

@@ -197,3 +197,52 @@ def test_a_server_on_b200_reads_as_it_should(gpuflow: Gpuflow, inputs: Path) -> 
     assert (document["step"]["unit"], document["step"]["count"]) == ("layer", 36)
     assert rows["all_gather"]["bytes"] == 402176
     assert rows["all_reduce"]["predicted_s"] == pytest.approx(1.67e-3, rel=0.05)
+
+
+def test_a_step_is_played(gpuflow: Gpuflow, tmp_path: Path) -> None:
+    file = write(tmp_path / "rank0.json", steps(3, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"))
+    told = gpuflow("import", "trace", file, "--play")
+    assert (told.code, told.err) == (0, "")
+    assert "Recorded: rank0.json" in told.out
+    assert "8 × all_reduce in" in told.out
+    frame = gpuflow("import", "trace", file, "--print", "--at", "layers", "--size", "120x40")
+    assert frame.code == 0
+    assert "rank0.json" in frame.out
+    assert len(frame.out.splitlines()) == 40
+    ascii_ = gpuflow("import", "trace", file, "--print", "--ascii", "--at", "100us", "--lang", "zh")
+    assert ascii_.out.isascii()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--play", "--format", "json"), "--play"),
+        (("--at", "2"), "--at"),
+        (("--size", "80x24"), "--size"),
+        (("--print", "--at", "nine"), "--at"),
+    ],
+)
+def test_plays_that_make_no_sense_are_refused(
+    options: tuple[str, ...], named: str, gpuflow: Gpuflow
+) -> None:
+    result = gpuflow("import", "trace", HIDDEN, *options)
+    assert result.code == 2
+    assert named in result.err + result.out
+
+
+def test_the_player_gets_the_recording(
+    gpuflow: Gpuflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[Any] = []
+
+    def run_player(timeline: Any, options: Any) -> int:
+        played.append((timeline, options))
+        return 0
+
+    monkeypatch.setattr("gpuflow.tui.player.run_player", run_player)
+    monkeypatch.setattr("gpuflow.cli.streams.Streams.is_terminal", lambda streams: True)
+    file = write(tmp_path / "rank0.json", steps(3, "all_reduce_kernel"))
+    assert gpuflow("import", "trace", file, "--play", "--lang", "zh").code == 0
+    ((timeline, options),) = played
+    assert timeline.recording.file == file
+    assert options.language == "zh"

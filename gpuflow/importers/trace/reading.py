@@ -58,6 +58,9 @@ class Queue:
     talk: Ints
     """Q indexes into `talks`, -1 for kernels that compute."""
     talks: tuple[Talk, ...]
+    """Of all queues."""
+    talk_start_s: Floats
+    talk_end_s: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +272,7 @@ def _queue(rows: Rows, table: KernelTable, talks: list[Talk]) -> Queue:
     place_of = {talk.row: place for place, talk in enumerate(talks)}
     is_talk = rows.talks[chosen]
     talk = np.full(int(chosen.sum()), -1, dtype=np.int64)
+    talk_start, talk_end = rows.times(talks)
     places = np.flatnonzero(is_talk)
     talk[places] = [place_of.get(row, -1) for row in rows.rows[chosen][places].tolist()]
     return Queue(
@@ -278,6 +282,8 @@ def _queue(rows: Rows, table: KernelTable, talks: list[Talk]) -> Queue:
         texts=tuple(table.names),
         talk=talk,
         talks=tuple(talks),
+        talk_start_s=1e-6 * (talk_start - rows.origin_us),
+        talk_end_s=1e-6 * (talk_end - rows.origin_us),
     )
 
 

@@ -33,6 +33,8 @@ class Talk(NamedTuple):
     ranks: int | None
     size_bytes: int | None
     is_group_assumed: bool
+    algorithm: str = ""
+    """As the kernel's name has it."""
     is_size_made: bool = False
     """Whether the size is made of tokens and the model's width."""
 
@@ -140,7 +142,8 @@ def talks_of(
         is_made = size is None and kind == "all_reduce"
         if is_made:
             size = guessed_bytes(row)
-        found.append(Talk(row, kind, ranks, size, said is None, is_made and size is not None))
+        is_made = is_made and size is not None
+        found.append(Talk(row, kind, ranks, size, said is None, named.algorithm, is_made))
     return found
 
 
