@@ -88,11 +88,18 @@ def import_nccl(
 
 
 def _write(runs: list[ReadRun], file: str, output: Output) -> None:
-    """Write the calibration file."""
+    """Write the fits as a calibration file; of lines of NCCL alone, a scenario on its machines."""
     from pathlib import Path
 
     from gpuflow.importers.calibration_file import calibration_text
 
+    told = [run.reading for run in runs if run.reading.is_debug_only]
+    if told and len(told) == len(runs):
+        from gpuflow.exporters.nccl_said import said_scenario
+
+        Path(file).write_text(said_scenario(told[0], told[0].raw.file), "utf-8")
+        output.say("import_nccl.scenario_written", file=file)
+        return
     text, count = calibration_text([(run.reading, run.fit, run.verdict) for run in runs])
     if not count:
         raise bad_option("--write", "nccl_nothing_fitted")

@@ -13,6 +13,7 @@ from gpuflow.scenario.spec import ClusterSpec, ParallelSpec
 from gpuflow.scenario.topology import Topology
 
 _CLUSTER = re.compile(r"^cluster:\n(?:[ ]+.*\n)+", re.MULTILINE)
+_NAME = re.compile(r"^name: .*\n", re.MULTILINE)
 _PARALLEL = re.compile(r"^parallel: .*\n", re.MULTILINE)
 
 
@@ -40,13 +41,24 @@ def box_scenario(topology: Topology, gpu: str | None) -> str:
         values = {"fabric": found.scale_up.title}
         raise ScenarioError([Problem(code="topo_not_writable", key="--write", values=values)])
     cluster = (
-        f"cluster:\n  gpu: {device.name}\n  scale_up: {fabric}\n"
-        f"  gpus_per_node: {topology.n_gpus}\n"
+        f"cluster:\n  gpu: {device.name}\n  scale_up: {fabric}\n  gpus_per_node: {topology.n_gpus}"
     )
+    return scenario_on(cluster, topology.n_gpus, 1)
+
+
+def scenario_on(cluster: str, tp: int, pp: int) -> str:
+    """The default scenario with other machines and another split.
+
+    Args:
+        cluster: Lines of the key `cluster`, itself first.
+        tp: Tensor-parallel ranks.
+        pp: Pipeline stages.
+    """
+    parallel = f"parallel: {{tp: {tp}, pp: {pp}, dp: 1, ep: 1}}"
     text = scenario_path(DEFAULT_SCENARIO).read_text(encoding="utf-8")
-    text = _CLUSTER.sub(cluster, text, count=1)
-    parallel = f"parallel: {{tp: {topology.n_gpus}, pp: 1, dp: 1, ep: 1}}\n"
-    return _PARALLEL.sub(parallel, text, count=1)
+    text = _NAME.sub(f"name: tp{tp}-pp{pp}\n", text, count=1)
+    text = _CLUSTER.sub(lambda _: f"{cluster}\n", text, count=1)
+    return _PARALLEL.sub(lambda _: f"{parallel}\n", text, count=1)
 
 
 def _in_catalogue(cluster: ClusterSpec) -> str | None:

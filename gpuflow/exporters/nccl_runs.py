@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gpuflow.exporters.collective_tables import choice_text
 from gpuflow.exporters.figures import ratio, time_or_nothing
+from gpuflow.exporters.nccl_said import said_facts
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
 from gpuflow.importers.nccl_fit import NOISY, REPEATED, LogFit, between_columns
 from gpuflow.importers.nccl_judge import Verdict
@@ -226,8 +227,7 @@ def _facts(run: ReadRun, language: Language) -> list[tuple[str, str]]:
             ),
             (name("floor"), time_or_nothing(reading.floor_s)),
         ]
-    if debug := _debug_text(reading, language):
-        found.append((name("debug"), debug))
+    found += said_facts(reading.raw.debug, language)
     if isinstance(fit, LogFit):
         values = {
             "alpha": format_time(fit.alpha_s),
@@ -252,27 +252,6 @@ def _facts(run: ReadRun, language: Language) -> list[tuple[str, str]]:
     if run.command:
         found.append((name("command"), run.command))
     return found
-
-
-def _debug_text(reading: Reading, language: Language) -> str:
-    debug = reading.raw.debug
-    parts = [
-        *(f"{text}" for text in debug.networks[:3]),
-        *(f"via {text}" for text in debug.transports[:4]),
-    ]
-    if debug.channels:
-        parts.append(t("import_nccl.channels", language, count=debug.channels))
-    if debug.rings:
-        parts.append(t("import_nccl.rings", language, count=debug.rings))
-    parts += ["Tree"] if debug.has_trees else []
-    if debug.nvls_channels:
-        parts.append(f"NVLS {debug.nvls_channels}")
-    if debug.nvls_heads:
-        parts.append(t("import_nccl.heads", language, count=debug.nvls_heads))
-    parts += ["GDRDMA"] if debug.has_gpu_direct else []
-    parts += ["SHARP"] if debug.has_sharp else []
-    parts += [f"{name}={value}" for name, value in [*debug.settings.items()][:4]]
-    return ", ".join(parts)
 
 
 def _rows_table(run: ReadRun, language: Language) -> Table:

@@ -17,7 +17,12 @@ _NVLS = re.compile(r"(\d{1,4}) nvls channels")
 _VIA = re.compile(r"via ([A-Za-z0-9]{1,20}(?:/[A-Za-z]{1,20})?)")
 _NETWORK = re.compile(r"Using network (\S{1,40})|NET/(IB|OFI|Socket|FastSocket|GPUDirectTCPX\w*)")
 _ENVIRONMENT = re.compile(r"(NCCL_\w{1,40}) set by environment to (\S{1,60})")
+_NIC = re.compile(r"\[\d{1,3}\]([\w.-]{1,40}?)(?::\d{1,3})?/(IB|RoCE)\b")
+_PROXY = re.compile(r"via NET/\w{1,20}/\d{1,3}\(\d{1,6}\)")
+"""A number behind the NIC's is the rank that sends for another one: PXN."""
 _MOST = 16
+_MOST_NICS = 64
+_BETWEEN = ("NET", "COLLNET", "CollNet")
 
 
 @dataclass(slots=True)
@@ -35,6 +40,14 @@ class DebugFacts:
     """Whether the network writes into GPU memory (GDRDMA)."""
     has_trees: bool = False
     has_sharp: bool = False
+    has_nvls: bool = False
+    """Whether the NVLink switch multicasts and adds."""
+    has_pxn: bool = False
+    """Whether data goes through another GPU of the node to reach its NIC."""
+    nics: list[str] = field(default_factory=list)
+    """NICs that a node's processes use, by device name."""
+    nic_kind: str | None = None
+    """IB or RoCE."""
     transports: list[str] = field(default_factory=list)
     networks: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
@@ -42,6 +55,23 @@ class DebugFacts:
     warnings: list[str] = field(default_factory=list)
     """The first few NCCL WARN."""
     lines: int = 0
+
+    @property
+    def gpus_per_node(self) -> int | None:
+        """Ranks of a node where all nodes have as many."""
+        if not self.ranks or not self.nodes or self.ranks % self.nodes:
+            return None
+        return self.ranks // self.nodes
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """How data travels inside a node."""
+        return tuple(name for name in self.transports if not name.startswith(_BETWEEN))
+
+    @property
+    def between(self) -> tuple[str, ...]:
+        """How data travels between nodes."""
+        return tuple(name for name in self.transports if name.startswith(_BETWEEN))
 
     def read(self, line: str) -> None:
         """Take what one line says."""
@@ -68,6 +98,9 @@ class DebugFacts:
         self.has_gpu_direct |= "/GDRDMA" in line
         self.has_trees |= " Trees [" in line or "all trees" in line
         self.has_sharp |= "SHARP" in line and "not" not in line
+        self.has_nvls |= "NVLS multicast support is available" in line or "NVLS comm " in line
+        if "NET/" in line:
+            self._read_nics(line)
         if "via " in line and (found := _VIA.search(line)) is not None:
             self._keep(self.transports, found[1])
         if ("NET/" in line or "network" in line) and (found := _NETWORK.search(line)) is not None:
@@ -75,6 +108,14 @@ class DebugFacts:
         is_free = len(self.settings) < _MOST and "set by environment" in line
         if is_free and (found := _ENVIRONMENT.search(line)) is not None:
             self.settings[found[1]] = found[2].rstrip(".")
+
+    def _read_nics(self, line: str) -> None:
+        for name, kind in _NIC.findall(line) if ": Using" in line else ():
+            self.nic_kind = kind
+            if name not in self.nics and len(self.nics) < _MOST_NICS:
+                self.nics.append(name)
+        if not self.has_pxn and "via NET/" in line:
+            self.has_pxn = _PROXY.search(line) is not None
 
     def _keep(self, into: list[str], text: str) -> None:
         if text not in into and len(into) < _MOST:
@@ -92,6 +133,13 @@ class DebugFacts:
             "gpu_direct": self.has_gpu_direct,
             "trees": self.has_trees,
             "sharp": self.has_sharp,
+            "nvls": self.has_nvls,
+            "pxn": self.has_pxn,
+            "gpus_per_node": self.gpus_per_node,
+            "nics": self.nics,
+            "nic_kind": self.nic_kind,
+            "inside": list(self.inside),
+            "between": list(self.between),
             "transports": self.transports,
             "networks": self.networks,
             "settings": self.settings,

@@ -83,7 +83,7 @@ def judge(reading: Reading, fabric: str | None = None) -> Verdict | Doubt:
         return Doubt("no_verdict_unknown")
     if reading.collective is None or not 1 < reading.ranks <= MOST_RANKS:
         return Doubt("no_verdict_unknown")
-    said = named.name if named else _fabric_said(reading.raw.debug)
+    said = named.name if named else fabric_said(reading.raw.debug)
     measured = thinned(reading.rows)
     sizes = np.array([row.size_bytes for row in measured], dtype=float)
     try:
@@ -124,7 +124,8 @@ _Choice = tuple[str, str] | None
 _Found = tuple[str, FloatArray, list[_Choice], list[str]]
 
 
-def _fabric_said(debug: DebugFacts) -> str | None:
+def fabric_said(debug: DebugFacts) -> str | None:
+    """The catalogue's fabric for the network that NCCL named; None where it named none."""
     text = " ".join([*debug.networks, *debug.transports]).lower()
     return next((fabric for word, fabric in _NETWORKS if word in text), None)
 

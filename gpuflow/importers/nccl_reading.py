@@ -81,6 +81,11 @@ class Reading:
         return tuple(row for row in self.rows if not row.is_outlier)
 
     @property
+    def is_debug_only(self) -> bool:
+        """Whether the log is NCCL's own lines of a program that is no test."""
+        return _is_debug_only(self.raw)
+
+    @property
     def peak(self) -> Measured | None:
         """The row of the highest bus bandwidth, out of place."""
         return max(self.rows, key=lambda row: row.bus_bytes_per_s, default=None)

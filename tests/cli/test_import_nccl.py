@@ -123,3 +123,16 @@ def test_an_unknown_kind_of_file_is_named(gpuflow: Gpuflow) -> None:
     result = gpuflow("import", "ncl", log("plain"))
     assert result.code == 2
     assert "gpuflow import nccl" in result.err
+
+
+def test_lines_of_nccl_alone_become_a_scenario(gpuflow: Gpuflow, tmp_path: Path) -> None:
+    head = "node-0:1:1 [0] NCCL INFO "
+    said = ("comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8", "Channel 00/0 : 0 -> 1 via P2P/IPC")
+    log_file, own = tmp_path / "h100-info.log", tmp_path / "own.yaml"
+    log_file.write_text("".join(f"{head}{line}\n" for line in said), "utf-8")
+    asked = ("import", "nccl", str(log_file), "--gpu", "h100", "--write", str(own))
+    result = gpuflow(*asked, "--lang", "en")
+    assert result.code == 0
+    assert "gpuflow play" in result.err
+    found = gpuflow("estimate", str(own), "--format", "json").json["inputs"]
+    assert (found["gpu"], found["tp"], found["pp"], found["nodes"]) == ("h100-sxm", 8, 2, 2)
