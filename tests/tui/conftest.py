@@ -147,6 +147,17 @@ class Terminal:
         assert self.process.poll() is not None, "still running"
         return self.process.returncode
 
+    def until_stopped(self) -> None:
+        """Read until the process has stopped, which it cannot while nobody takes its output."""
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            self.read()
+            found, status = os.waitpid(self.process.pid, os.WUNTRACED | os.WNOHANG)
+            if found:
+                assert os.WIFSTOPPED(status), f"ended with {status}"
+                return
+        raise AssertionError("not stopped")
+
     def rows(self) -> list[str]:
         """The screen as a terminal shows it."""
         # Not pyte's own display: it stumbles over half-overwritten wide characters.

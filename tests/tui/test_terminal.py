@@ -109,8 +109,7 @@ def test_suspending_gives_the_terminal_back_for_a_while(on_terminal: Start) -> N
     terminal = on_terminal(*IDEAL, "--at", "100us")
     terminal.until(is_playing)
     terminal.press(" \x1a")
-    _, status = os.waitpid(terminal.process.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
+    terminal.until_stopped()
     while terminal.read(0.2):
         pass
     assert terminal.is_as_it_was()
@@ -130,8 +129,7 @@ def test_after_any_stop_the_screen_comes_back(number: signal.Signals, on_termina
     terminal.press(" ?")
     terminal.until(lambda screen: "Keys" in screen)
     os.kill(terminal.process.pid, number)
-    _, status = os.waitpid(terminal.process.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
+    terminal.until_stopped()
     terminal.screen.reset()
     os.kill(terminal.process.pid, signal.SIGCONT)
     terminal.until(lambda screen: "Keys" in screen)
