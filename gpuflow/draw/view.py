@@ -11,13 +11,13 @@ from gpuflow.cluster.mesh import Mesh, is_dispatched, mesh_of
 from gpuflow.draw.focus import Focus
 from gpuflow.engine.state import State
 from gpuflow.engine.timeline import Timeline
-from gpuflow.engine.whatif import Difference, Knob, KnobId, Value
 from gpuflow.errors import Problem
 from gpuflow.scenario.spec import Language, Phase
 from gpuflow.words import t
 
 if TYPE_CHECKING:
     from gpuflow.engine.expert_load import ExpertLoad
+    from gpuflow.engine.whatif import Difference, Knob, KnobId, Value
 
 TABS = ("detail", "network", "latency")
 """The three texts of a step, in the order of the tab key."""
