@@ -28,12 +28,14 @@ def follow_forms(view: PlayView, rank: int) -> list[str]:
         for name, place, size in (("TP", gpu.tp_rank, p.tp), ("DP", gpu.dp_rank, p.dp))
         if size > 1
     ]
-    doing = doing_words(view, rank)
+    doing, briefly = doing_words(view, rank), doing_words(view, rank, is_brief=True)
     is_recorded = scene.timeline.recording is not None
     cache = f"KV {NOTHING if is_recorded else format_bytes(gpu.kv_bytes)}"
     forms = (
         (who, node, stage, *split, doing, cache),
         (who, node, stage, doing, cache),
+        (who, node, stage, *split, briefly, cache),
+        (who, node, stage, briefly, cache),
         (who, stage, doing, cache),
         (who, doing, cache),
         (who, doing),
@@ -42,15 +44,15 @@ def follow_forms(view: PlayView, rank: int) -> list[str]:
     return [" · ".join(form) for form in forms]
 
 
-def doing_words(view: PlayView, rank: int) -> str:
+def doing_words(view: PlayView, rank: int, *, is_brief: bool = False) -> str:
     """Whom it sends to and receives from, or else what it does."""
     to, from_ = partners(view.state, rank)
-    parts = []
-    if to:
-        parts.append(view.scene.t("follow.to", ranks=ranks_text(view, to)))
-    if from_:
-        parts.append(view.scene.t("follow.from", ranks=ranks_text(view, from_)))
-    if parts:
+    ends = (("to", "»", to), ("from", "«", from_))
+    named = [(key, sign, ranks_text(view, ranks)) for key, sign, ranks in ends if ranks]
+    if named and is_brief:
+        return " ".join(f"{sign} {ranks}" for _, sign, ranks in named)
+    if named:
+        parts = [view.scene.t(f"follow.{key}", ranks=ranks) for key, _, ranks in named]
         return view.scene.t("follow.and").join(parts)
     activity, span = view.state.gpus.activity(rank), view.state.span
     word = view.scene.t(f"state.{activity}")

@@ -248,9 +248,11 @@ class GpuPainter:
         recording = self.scene.timeline.recording
         if recording is not None and not recording.has_layers:
             return
-        text = self.scene.t(
+        long = self.scene.t(
             "gpu.stage", stage=gpu.stage + 1, first=gpu.first_layer, last=gpu.last_layer
         )
+        short = self.scene.t("strip.stage", stage=gpu.stage + 1)
+        text = long if cell_width(long) <= row.width else short
         self.canvas.put(row.x, row.y, text, "dim", width=row.width)
 
     # ------------------------------------------------------------ KV cache

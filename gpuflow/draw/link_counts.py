@@ -44,8 +44,10 @@ def between_forms(view: PlayView, upper: int) -> list[str]:
     if pairs < FEW:
         return [name]
     cluster = view.scene.timeline.scenario.cluster
-    links = _counted(cluster, pairs, is_far=_hops_cross(view.scene.mesh, upper))
-    return [f"{name} · {links}", name]
+    is_far = _hops_cross(view.scene.mesh, upper)
+    links = _counted(cluster, pairs, is_far=is_far)
+    is_said = not is_far or cluster.gpus_per_nic == 1
+    return [f"{'PP' if is_said else name} · {links}", name]
 
 
 def busy_forms(view: PlayView, *, counted: bool = True) -> list[str]:

@@ -140,10 +140,11 @@ def _foot(
             canvas.put(max(x, end + 1), y, f" {label} ", flow_role(view.state.span))
         return
     if spec.gpus >= FEW:
-        # A line of the hand-over may cross the edge in its middle.
+        # Lines of the hand-over may cross the edge, one in its middle or one of each GPU.
         room = frame.middle - end - 3
         links = first_fit(inside_forms(view, stage, gpus=spec.gpus), room)
-        end = canvas.put(end, y, f" {links} ", "dim") if links else end
+        is_free = all(canvas.at(x, y) == "─" for x in range(end, end + cell_width(links) + 2))
+        end = canvas.put(end, y, f" {links} ", "dim") if links and is_free else end
     if view.scene.has_dispatch and stage == plan.first_stage + len(plan.frames) - 1:
         example = first_fit(example_forms(view), frame.right - end - 6)
         if example:

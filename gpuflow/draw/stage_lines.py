@@ -98,12 +98,13 @@ def _head(canvas: Canvas, view: PlayView, plan: StagePlan, painter: TilePainter)
     values = {"gpus": f"{p.world:,}", "nodes": f"{mesh.n_nodes:,}", "split": split}
     forms = [scene.t("map.head", **values), scene.t("map.head_short", **values)]
     note = repeat_note(view, view.state.span.stage or 0) if view.state.span else ""
-    hint = Piece(scene.t("map.hint"), "key")
-    words = Piece(note, "accent") if note else hint
     text = first_fit(forms, head.width) or forms[-1]
     end = canvas.put(head.x, head.y, text, "strong", width=head.width)
-    if head.right - end - 2 >= cell_width(words.text):
-        canvas.put_right(head.right, head.y, (words,), width=head.right - end - 2)
+    room = head.right - end - 2
+    for piece in (Piece(note, "accent"), Piece(scene.t("map.hint"), "key")):
+        if 0 < cell_width(piece.text) <= room:
+            canvas.put_right(head.right, head.y, (piece,), width=room)
+            break
     if head.height > 1 and plan.cells and plan.cells[0]:
         _columns(canvas, plan, head.bottom - 1, painter)
 
