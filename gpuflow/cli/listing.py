@@ -8,7 +8,7 @@ import typer
 
 from gpuflow.cli.options import one_of
 from gpuflow.cli.output import Output
-from gpuflow.exporters.catalogue import KINDS, listing, records_table
+from gpuflow.exporters.catalogue import KINDS, NAMED_IN_OPTIONS, listing, records_table
 from gpuflow.words import t
 
 KindArgument = Annotated[
@@ -17,8 +17,9 @@ KindArgument = Annotated[
 
 
 def list_(output: Output, kind: KindArgument = None) -> None:
-    """Print everything of a kind, or of all kinds."""
-    found = {name: listing(name, output.language) for name in KINDS if kind is None or kind == name}
+    """Print everything of a kind, or of all kinds that options name."""
+    kinds = NAMED_IN_OPTIONS if kind is None else KINDS
+    found = {name: listing(name, output.language) for name in kinds if kind in {None, name}}
     if output.format == "json":
         output.document(
             {"inputs": {"kind": kind}, **{str(name): rows for name, rows in found.items()}}

@@ -1,4 +1,4 @@
-"""`gpuflow show`: everything about one model, GPU, fabric, profile or scenario."""
+"""`gpuflow show`: everything about one model, GPU, fabric, profile, scenario or term."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuflow.cli.options import bad_option, one_of
+from gpuflow.cli.options import bad_option, nearest, one_of
 from gpuflow.cli.output import Output
 
-KINDS = ("model", "gpu", "fabric", "profile", "scenario")
+KINDS = ("model", "gpu", "fabric", "profile", "scenario", "term")
 
 KindArgument = Annotated[
     str, typer.Argument(parser=one_of("KIND", KINDS), metavar=f"{{{'|'.join(KINDS)}}}")
@@ -42,6 +42,8 @@ def show(
 
 
 def _record(kind: str, name: str, output: Output) -> dict[str, Any]:
+    if kind == "term":
+        return _term_record(name, output)
     from gpuflow.exporters import catalogue
     from gpuflow.importers.hf_config import read_model
     from gpuflow.scenario import catalog
@@ -60,3 +62,20 @@ def _record(kind: str, name: str, output: Output) -> dict[str, Any]:
         return catalogue.profile_record(catalog.profile(name), output.language)
     scenario = load_scenario(name, resolve_model=read_model)
     return catalogue.scenario_record(scenario, output.language)
+
+
+def _term_record(name: str, output: Output) -> dict[str, Any]:
+    from gpuflow.draw.terms import find_term, glossary, names_of
+    from gpuflow.exporters.catalogue import term_record
+
+    term = find_term(name)
+    if term is None:
+        near = nearest(name, [word for known in glossary().values() for word in names_of(known)])
+        raise bad_option(
+            "NAME",
+            "unknown_term",
+            hint="did_you_mean" if near else "list_terms",
+            found=name,
+            suggestion=near,
+        )
+    return term_record(term, output.language)

@@ -14,6 +14,7 @@ from gpuflow.cluster.parameters import (
     parameters,
     state_bytes_per_sequence,
 )
+from gpuflow.draw.terms import Term, glossary, group_names
 from gpuflow.exporters.figures import rate_both
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.scenario import catalog
@@ -31,8 +32,10 @@ from gpuflow.units import (
 from gpuflow.words import has, t
 
 Record = dict[str, object]
-Kind = Literal["models", "gpus", "fabrics", "profiles", "scenarios", "algorithms"]
+Kind = Literal["models", "gpus", "fabrics", "profiles", "scenarios", "algorithms", "terms"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+NAMED_IN_OPTIONS = KINDS[:-1]
+"""Kinds that options and scenario files name; terms are to be read."""
 
 
 # ---------------------------------------------------------------- records
@@ -247,7 +250,28 @@ def listing(kind: Kind, language: Language) -> list[Record]:
         ]
     if kind == "scenarios":
         return _short_scenarios(language)
+    if kind == "terms":
+        return [_short_term(term, language) for term in glossary().values()]
     return algorithm_records()
+
+
+def term_record(term: Term, language: Language) -> Record:
+    """One term of the field."""
+    return {
+        "id": term.id,
+        "title": term.name.in_language(language),
+        "group": group_names()[term.group].in_language(language),
+        "english": term.name.en,
+        "chinese": term.name.zh,
+        "also": list(term.also),
+        "definition": term.text.in_language(language),
+        "seen": term.seen.in_language(language),
+    }
+
+
+def _short_term(term: Term, language: Language) -> Record:
+    record = term_record(term, language)
+    return {name: record[name] for name in ("id", "english", "chinese", "definition")}
 
 
 def _short_model(model: ModelSpec) -> Record:

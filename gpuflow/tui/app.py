@@ -58,6 +58,7 @@ class PlayerApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "page('primitives')", show=False),
         Binding("b", "page('basics')", show=False),
+        Binding("g", "page('glossary')", show=False),
         Binding("x", "explore", show=False),
         Binding("n", "tour", show=False),
         Binding("question_mark,f1", "page('help')", show=False),

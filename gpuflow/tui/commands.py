@@ -23,6 +23,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("what_if", "play.what_if"),
     ("primitives", "page('primitives')"),
     ("basics", "page('basics')"),
+    ("glossary", "page('glossary')"),
     ("explore", "explore"),
     ("tour", "tour"),
     ("explore.next_collective", "explore.collective(1)"),

@@ -253,6 +253,7 @@ COMMAND_KEYS = {
     "what_if": "w",
     "primitives": "c",
     "basics": "b",
+    "glossary": "g",
     "theme": "T",
     "language": "L",
     "help": "question_mark",

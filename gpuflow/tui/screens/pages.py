@@ -13,6 +13,7 @@ from textual.timer import Timer
 from gpuflow.draw.basics import draw_basics
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.gallery import cards_of_step, draw_primitives
+from gpuflow.draw.glossary import draw_glossary
 from gpuflow.draw.help import draw_help
 from gpuflow.tui.widgets.keybar import Hint, KeyBar
 from gpuflow.tui.widgets.sheet import Sheet
@@ -107,6 +108,15 @@ class HelpPage(ReadingPage):
         return draw_help(self.player.scene, width)
 
 
+class GlossaryPage(ReadingPage):
+    """The terms of the field, those of the present step first."""
+
+    def content(self, width: int) -> Frame:
+        """The glossary."""
+        player = self.player
+        return draw_glossary(player.scene, width, step=player.step_index, is_ascii=player.is_ascii)
+
+
 class PrimitivesPage(ReadingPage):
     """Ten cards that play on small numbers; space holds them."""
 
@@ -150,6 +160,7 @@ class PrimitivesPage(ReadingPage):
 PAGES: dict[str, type[ReadingPage]] = {
     "basics": BasicsPage,
     "primitives": PrimitivesPage,
+    "glossary": GlossaryPage,
     "help": HelpPage,
 }
 """By the name that the keys use."""

@@ -23,7 +23,7 @@ class Sheet(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("down,j", "scroll_down", show=False),
         Binding("pageup", "page_up", show=False),
         Binding("pagedown", "page_down", show=False),
-        Binding("home,g", "scroll_home", show=False),
+        Binding("home", "scroll_home", show=False),
         Binding("end,G", "scroll_end", show=False),
     ]
 
