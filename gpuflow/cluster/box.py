@@ -62,6 +62,8 @@ class BoxFinding:
     """Pairs that NVLink joins, where it does not join all."""
     beyond: Pair | None
     """GPUs of the machine that only a host bridge joins, where the groups do not cross any."""
+    most_below: int
+    """GPUs below the host bridge of the group's first one: no larger group avoids crossing it."""
 
 
 def assumed_gpu(topology: Topology) -> str:
@@ -175,6 +177,7 @@ def _finding(
     pair: Pair | None,
     better_tp: int,
 ) -> BoxFinding:
+    hosts = _host_of(topology, topology.n_gpus)
     good = tuple((a, b) for a, b in topology.links if b < n and topology.is_direct(a, b))
     return BoxFinding(
         bound=bound,
@@ -184,6 +187,7 @@ def _finding(
         better_tp=better_tp,
         good_pairs=good if bound == "unbridged" else (),
         beyond=_across(topology) if bound == "pcie" else None,
+        most_below=hosts.count(hosts[group[0]]),
     )
 
 

@@ -188,6 +188,6 @@ def finding_texts(
     if finding.better_tp:
         found.append(t(f"topo.advice.{name}", language, **values))
     if finding.beyond:
-        values["pair"] = pair_text(finding.beyond)
+        values |= {"pair": pair_text(finding.beyond), "most": finding.most_below}
         found.append(t("topo.advice.beyond", language, **values))
     return found

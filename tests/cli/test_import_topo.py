@@ -217,3 +217,52 @@ def test_a_launch_line_runs_on_the_machine(gpuflow: Any) -> None:
     assert found.code == 0
     assert found.json["topology"]["bound"] == "nvlink"
     assert "A100" in found.json["topology"]["assumed"]
+
+
+@pytest.mark.parametrize(
+    ("file", "tp", "bound", "said"),
+    [
+        (
+            "a800-8gpu-nv8-9nic-truncated.txt",
+            4,
+            "nvlink",
+            ("Full NVLink", "NV8", "160 GB/s"),
+        ),
+        (
+            "4gpu-two-bridged-pairs-nv12-nv10-trailing-space.txt",
+            4,
+            "unbridged",
+            ("GPU0–GPU2, which no NVLink joins (NODE)", "24 GB/s", "--tp 2 --pp 2", "lost link"),
+        ),
+        (
+            "rtxpro6000-8gpu-3switch-pix-pxb-noaffinity.txt",
+            4,
+            "pcie",
+            ("PXB", "50 GB/s", "Host-bridge-bound as soon as a group passes 4 GPUs", "24 GB/s"),
+        ),
+        (
+            "rtxpro6000-8gpu-3switch-pix-pxb-noaffinity.txt",
+            2,
+            "pcie",
+            ("PIX", "Host-bridge-bound as soon as a group passes 4 GPUs"),
+        ),
+        (
+            "rtxpro6000-8gpu-3switch-pix-pxb-noaffinity.txt",
+            8,
+            "host_bridge",
+            ("Host-bridge-bound: TP 8", "GPU0–GPU4 (NODE)", "--tp 4 --pp 2"),
+        ),
+    ],
+)
+def test_real_boxes_say_what_binds_a_group(
+    file: str, tp: int, bound: str, said: tuple[str, ...], gpuflow: Any, inputs: Path
+) -> None:
+    """PXB does not traverse a host bridge, NODE does: the matrix's own legend."""
+    asked = ("--topo", str(inputs / "topo" / file), "--model", "llama-3-8b", "--tp", str(tp))
+    found = gpuflow("table", *asked, "--pp", "1", "--lang", "en", "--format", "json").json[
+        "topology"
+    ]
+    assert found["bound"] == bound
+    text = " ".join([*found["text"], *found["warnings"]])
+    for words in said:
+        assert words in text
