@@ -41,9 +41,15 @@ def bus_bandwidth(kind: str, rows: Sequence[SizeRow]) -> float | None:
     return sum(found for found, _ in known) / seconds if seconds > 0 else None
 
 
-def collective_record(merged: Merged, busy_s: float, span_s: float) -> Record:
+def share_of_step(merged: Merged, run: Run) -> float | None:
+    """What a step spends on it, of the step; beside computing or not."""
+    whole_s = run.first.n_steps * run.first.step_s
+    return merged.time_s / whole_s if whole_s else None
+
+
+def collective_record(merged: Merged, run: Run) -> Record:
     """One kind of communication by one kernel; bytes and times are those of all its messages."""
-    one = merged.collective
+    one, busy_s = merged.collective, run.mean("busy_s")
     rows = one.sizes
     sources = {row.time_source for row in rows if row.time_source}
     ranks = {row.ranks for row in rows}
@@ -64,7 +70,7 @@ def collective_record(merged: Merged, busy_s: float, span_s: float) -> Record:
         "predicted_s": one.predicted_s,
         "predicted_time_source": next((one for one in _LEAST_SURE if one in sources), None),
         "share_of_busy": merged.time_s / busy_s if busy_s else None,
-        "share_of_span": merged.time_s / span_s if span_s else None,
+        "share_of_step": share_of_step(merged, run),
         "exposed_s": merged.exposed_s,
         "overlapped_s": round(max(merged.time_s - merged.exposed_s, 0.0), 12),
         "shortest_s": one.shortest_s,
@@ -108,7 +114,7 @@ def run_record(run: Run, language: Language) -> Record:
     """One run as it stands in the JSON document; times of several ranks are means."""
     first = run.first
     head = first.head
-    busy_s, span_s = run.mean("busy_s"), run.mean("span_s")
+    busy_s = run.mean("busy_s")
     return {
         "files": [one.file for one in run.ranks],
         "gpu": first.gpu,
@@ -120,11 +126,11 @@ def run_record(run: Run, language: Language) -> Record:
         "library_version": head.library,
         "kernels": first.n_kernels,
         "copies": first.n_copies,
-        "span_s": span_s,
+        "span_s": run.mean("span_s"),
         "busy_s": busy_s,
         "communication_s": run.mean("communication_s"),
         "exposed_s": run.mean("exposed_s"),
-        "collectives": [collective_record(one, busy_s, span_s) for one in run.collectives],
+        "collectives": [collective_record(one, run) for one in run.collectives],
         "computes": [
             {
                 "kind": one.kind,
@@ -216,9 +222,8 @@ def collective_rows(runs: Sequence[Run]) -> list[Record]:
     """Every collective of every run as one table, for CSV."""
     rows: list[Record] = []
     for number, run in enumerate(runs, 1):
-        busy_s, span_s = run.mean("busy_s"), run.mean("span_s")
         for one in run.collectives:
-            record = collective_record(one, busy_s, span_s)
+            record = collective_record(one, run)
             del record["sizes"]
             rows.append({"run": number, "file": run.first.file, **record})
     return rows

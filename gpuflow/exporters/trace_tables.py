@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuflow.cells import sanitise
-from gpuflow.exporters.figures import ratio, size_or_nothing, time_or_nothing
+from gpuflow.exporters.figures import (
+    ratio,
+    share_or_nothing,
+    size_or_nothing,
+    time_or_nothing,
+)
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
-from gpuflow.exporters.trace_document import bus_bandwidth, doubt_text
+from gpuflow.exporters.trace_document import bus_bandwidth, doubt_text, share_of_step
 from gpuflow.importers.trace.doubt import Doubt
 from gpuflow.importers.trace.reading import Found, Reading
 from gpuflow.importers.trace.runs import Change, Comparison, Merged, Run
@@ -29,6 +34,8 @@ def run_tables(run: Run, language: Language) -> Iterator[Table]:
         yield _communication(run, language)
     if run.first.computes:
         yield _computing(run, language)
+    if len(run.ranks) > 1:
+        yield _ranks(run, language)
 
 
 def _word(key: str, language: Language, **values: object) -> str:
@@ -142,7 +149,6 @@ def _compute_text(kind: str, language: Language) -> str:
 
 
 def _communication(run: Run, language: Language) -> Table:
-    busy_s = run.mean("busy_s")
     has_waiting = any(one.waiting_s is not None for one in run.collectives)
     columns = [
         Column(_word("column.kind", language), marks_row=True),
@@ -154,13 +160,14 @@ def _communication(run: Run, language: Language) -> Table:
         Column(t("column.bus_bandwidth", language), "right"),
         Column(_word("column.expected", language), "right"),
         Column(_word("column.ratio", language), "right"),
-        Column(_word("column.share", language), "right", begins_group=True),
+        Column(_word("column.of_step", language), "right", begins_group=True),
+        Column(_word("column.share", language), "right"),
         Column(_word("column.exposed", language), "right"),
         Column(_word("column.overlapped", language), "right"),
     ]
     columns += [Column(_word("column.waiting", language), "right")] if has_waiting else []
     rows = [
-        _collective_row(one, busy_s, language, has_waiting=has_waiting)
+        _collective_row(one, run, language, has_waiting=has_waiting)
         for one in run.collectives[:MOST_ROWS]
     ]
     left = len(run.collectives) - len(rows)
@@ -179,9 +186,9 @@ def _communication(run: Run, language: Language) -> Table:
 
 
 def _collective_row(
-    merged: Merged, busy_s: float, language: Language, *, has_waiting: bool
+    merged: Merged, run: Run, language: Language, *, has_waiting: bool
 ) -> tuple[Cell, ...]:
-    one = merged.collective
+    one, busy_s = merged.collective, run.mean("busy_s")
     rate = bus_bandwidth(one.kind, one.sizes)
     expected = one.predicted_s
     role = "tight" if merged.exposed_s > 0.5 * merged.time_s else ""
@@ -195,6 +202,7 @@ def _collective_row(
         Cell(format_rate(rate) if rate is not None else NOTHING),
         Cell(time_or_nothing(expected)),
         Cell(ratio(one.time_s / expected) if expected else NOTHING),
+        Cell(share_or_nothing(share_of_step(merged, run))),
         Cell(format_share(merged.time_s / busy_s) if busy_s else NOTHING),
         Cell(format_time(merged.exposed_s), role),
         Cell(format_time(max(merged.time_s - merged.exposed_s, 0.0))),
@@ -224,6 +232,34 @@ def _computing(run: Run, language: Language) -> Table:
     return Table(title=_word("computing_title", language), columns=columns, rows=rows)
 
 
+def _ranks(run: Run, language: Language) -> Table:
+    """Rank beside rank: the one that waits least for the others is the one they wait for."""
+    columns = (
+        Column(_word("column.rank", language), "right", marks_row=True),
+        Column(_word("column.kernels", language), "right"),
+        Column(_word("column.busy", language), "right"),
+        Column(_word("column.computing", language), "right"),
+        Column(_word("column.communication", language), "right"),
+        Column(_word("column.exposed", language), "right"),
+    )
+    rows = tuple(
+        (
+            Cell(str(one.head.rank)),
+            Cell(format_count(one.n_kernels)),
+            Cell(format_time(one.busy_s)),
+            Cell(format_time(one.busy_s - one.exposed_s)),
+            Cell(format_time(one.communication_s)),
+            Cell(format_time(one.exposed_s)),
+        )
+        for one in run.ranks[:MOST_ROWS]
+    )
+    notes = [_word("ranks_note", language)]
+    left = len(run.ranks) - len(rows)
+    notes += [_word("more_rows", language, count=left)] if left > 0 else []
+    title = _word("ranks_title", language)
+    return Table(title=title, columns=columns, rows=rows, notes=tuple(notes))
+
+
 # ---------------------------------------------------------------- two runs
 
 
@@ -242,8 +278,8 @@ def comparison_table(comparison: Comparison, language: Language) -> Table:
     whole = _word(
         "compare_steps",
         language,
-        first=first.first.n_steps,
-        second=second.first.n_steps,
+        first=_few(first.first.n_steps),
+        second=_few(second.first.n_steps),
         before=format_time(comparison.first_step_s),
         after=format_time(comparison.second_step_s),
     )

@@ -296,10 +296,18 @@ def frames() -> Iterator[Measure]:
     return measure()
 
 
+def trace() -> Iterator[Measure]:
+    """A profiler's trace of 64 MB, read in a process of its own."""
+    from traces import measure
+
+    return measure()
+
+
 MEASURED: dict[str, Callable[[], Iterator[Measure]]] = {
     "ssh": ssh,
     "memory": memory,
     "frames": frames,
+    "trace": trace,
 }
 """Those of several figures each, with units of their own."""
 

@@ -19,7 +19,7 @@ DATA = Path(__file__).parents[1] / "data" / "traces"
 HIDDEN = str(DATA / "hidden.json")
 ROW = {
     *("kind", "kernel", "count", "bytes", "time_s", "bus_bandwidth_bytes_per_s", "predicted_s"),
-    *("exposed_s", "overlapped_s", "share_of_busy", "sizes"),
+    *("exposed_s", "overlapped_s", "share_of_busy", "share_of_step", "sizes"),
 }
 
 Gpuflow = Callable[..., Any]

@@ -117,11 +117,20 @@ class Reading:
         return self.step or self.layer
 
     @property
-    def n_steps(self) -> int:
-        """Steps in the trace; 1 where it holds one, or nobody can tell."""
+    def n_steps(self) -> float:
+        """Steps in the trace, parts of one included; 1 where it holds one, or nobody can tell."""
+        if self.step is None or self.queue is None:
+            return float(max(len(self.passes), 1))
+        if self.step.repeat.by == "annotation":
+            return float(self.step.repeat.count)
+        return len(self.queue.names) / self.step.n_kernels
+
+    @property
+    def step_s(self) -> float:
+        """How long a step takes; without several, the whole trace over its passes."""
         if self.step is not None:
-            return self.step.repeat.count
-        return max(len(self.passes), 1)
+            return self.step.duration_s
+        return self.span_s / self.n_steps
 
 
 def read_trace(

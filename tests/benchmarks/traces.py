@@ -1,7 +1,7 @@
 """How fast a long trace is read and in how little memory, beside Python's own json module.
 
     python tests/benchmarks/run.py trace                 64 MB of it
-    python tests/benchmarks/trace.py 1000 [compact|pretty]   1 GB, by name only
+    python tests/benchmarks/traces.py 1000 [compact|pretty]   1 GB, by name only
 
 The trace is made up: a server's decode steps of 32 layers, each kernel with the frames, operators,
 calls and flow arrows that a profiler notes beside it, spaced as Kineto spaces them (pretty) or as
