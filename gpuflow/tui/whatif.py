@@ -32,7 +32,7 @@ from gpuflow.scenario.spec import Language, Scenario
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.playing import Playing
 
-QUICK_GPUS = 16
+QUICK_GPUS = 8
 """GPUs up to which a change is simulated before the next frame, beyond it beside the player."""
 
 _LONG_WIDTH = 116
