@@ -127,7 +127,7 @@ def test_a_group_over_host_bridges_is_bound_by_them(gpuflow: Any) -> None:
     assert _prefill(found)["available_bandwidth_bytes_per_s"] == pytest.approx(24e9)
     below = _table(gpuflow, SWITCHES, "--tp", "2")
     assert below["topology"]["bound"] == "pcie"
-    assert "host-bridge-bound" in below["topology"]["text"][1]
+    assert "Host-bridge-bound as soon as a group passes 2" in below["topology"]["text"][1]
     assert _prefill(below)["available_bandwidth_bytes_per_s"] == pytest.approx(50e9)
 
 
