@@ -19,6 +19,7 @@ from gpuflow.cli.import_ import import_program
 from gpuflow.cli.kiosk import refuse_readers
 from gpuflow.cli.listing import list_
 from gpuflow.cli.new import new
+from gpuflow.cli.notes import notes
 from gpuflow.cli.options import FORMATS, Format, look_ahead
 from gpuflow.cli.output import Output, output_for
 from gpuflow.cli.play import play
@@ -36,6 +37,7 @@ from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command
 VERBS: dict[str, Callable[..., int | None]] = {
     "play": play,
     "tour": tour,
+    "notes": notes,
     "record": record,
     "export": export,
     "table": table,
@@ -53,7 +55,7 @@ VERBS: dict[str, Callable[..., int | None]] = {
     "schema": schema,
     "doctor": doctor,
 }
-FORMATS_OF: dict[str, tuple[Format, ...]] = dict.fromkeys(("play", "tour", "new", "schema"), ("json",))
+FORMATS_OF: dict[str, tuple[Format, ...]] = dict.fromkeys(("play", "tour", "notes", "new", "schema"), ("json",))
 """Verbs that have no tables: what is said is text, or one document."""
 COMMANDS: dict[str, type[VerbCommand]] = {"compare": CompareCommand}
 """Verbs that read their arguments in a way of their own."""

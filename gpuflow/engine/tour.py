@@ -45,7 +45,9 @@ class Stop:
 
 
 def tour_stops(pace: Pace) -> tuple[Stop, ...]:
-    """The stops of a timeline in their order."""
+    """The stops of a timeline in their order; a recording has none, since it is no whole answer."""
+    if pace.timeline.recording is not None:
+        return ()
     stops: list[Stop] = []
     for name, find in _PLAN:
         here_s = stops[-1].screen_s if stops else 0.0
@@ -78,8 +80,9 @@ def stop_values(pace: Pace, stop: Stop) -> dict[str, Quantity]:
     subject = stop.subject
     values["ranks"] = Quantity(float(subject.n_ranks), "count") if subject else NONE
     values["rounds"] = Quantity(float(subject.rounds), "count") if subject else NONE
+    of_layers = [span for span in timeline.spans if _is_of_layer(span)]
     for phase in ("prefill", "decode"):
-        message = _first(pace, lambda s, phase=phase: s.phase == phase and _is_of_layer(s))
+        message = next((span for span in of_layers if span.phase == phase), None)
         values[f"{phase}_size"] = Quantity(message.message_size_bytes, "bytes") if message else NONE
         values[f"{phase}_time"] = Quantity(message.duration_s, "time") if message else NONE
     return values

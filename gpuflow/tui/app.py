@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable
 from typing import Any, ClassVar, cast
 
-from rich.text import Text
 from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.driver import Driver
-from textual.filter import LineFilter
 from textual.screen import Screen
 
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.play import draw_play
-from gpuflow.draw.theme import THEMES, Theme, load_theme
+from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.draw.view import Caption, PlayView, Scene
 from gpuflow.engine.explore import subject_at
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.timeline import Timeline
-from gpuflow.scenario.spec import Language
+from gpuflow.tui.announcing import Announcer
 from gpuflow.tui.commands import COMMANDS
 from gpuflow.tui.driver import PlayerDriver
-from gpuflow.tui.filters import AsciiSigns, NoColour
 from gpuflow.tui.focus import Focusing
 from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
 from gpuflow.tui.options import PlayerOptions
@@ -35,7 +31,8 @@ from gpuflow.tui.predicting import Predicting
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
-from gpuflow.tui.styles import textual_theme, theme_id
+from gpuflow.tui.styles import theme_id
+from gpuflow.tui.terminal_app import TerminalApp
 from gpuflow.tui.touring import Touring
 from gpuflow.tui.whatif import WhatIf
 
@@ -43,18 +40,11 @@ DEFAULT_FPS = 12.0
 """Frames per second where nobody says."""
 NOTICE_S = 12
 """Seconds a warning stays on the screen."""
-INTERRUPTED = 130
-"""128 + SIGINT, whether Ctrl+C arrives as a key or as a signal."""
-
-HUNG_UP = 129
-"""128 + SIGHUP: the signal and the end of input come together, in either order."""
 
 
-class PlayerApp(App[None]):
+class PlayerApp(TerminalApp):
     """Plays one timeline."""
 
-    CSS_PATH = "app.tcss"
-    TITLE = "gpuflow"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "page('primitives')", show=False),
         Binding("b", "page('basics')", show=False),
@@ -64,25 +54,13 @@ class PlayerApp(App[None]):
         Binding("question_mark,f1", "page('help')", show=False),
         Binding("T", "next_theme", show=False),
         Binding("L", "next_language", show=False),
-        Binding("q,ctrl+q", "leave", show=False),
-        Binding("ctrl+c", "interrupt", show=False, priority=True),
-        Binding("ctrl+z", "suspend_process", show=False, priority=True),
     ]
 
     def __init__(self, timeline: Timeline, options: PlayerOptions) -> None:
-        self.options = options
-        self.has_color = options.has_color
-        self.is_ascii = options.is_ascii
-        self._last_filters: list[LineFilter] = []
-        if not options.has_color:
-            self._last_filters.append(NoColour())
-        if options.is_ascii:
-            self._last_filters.append(AsciiSigns())
-        super().__init__(driver_class=PlayerDriver)
+        super().__init__(options)
         self.is_kiosk = options.is_kiosk
         self.use_command_palette = not options.is_kiosk
         self._idle = IdleWatch(options.idle_s) if options.idle_s else None
-        self.language: Language = options.language
         self.fps = options.fps or DEFAULT_FPS
         self.playing = Playing(timeline, options)
         self.predicting = Predicting(self.playing, is_on=options.is_asking)
@@ -90,12 +68,9 @@ class PlayerApp(App[None]):
         self.caption: Caption | None = None
         """Words that stand where the step's own texts do, until somebody takes them away."""
         self.focusing = Focusing(options.focus)
-        self.look: Theme = load_theme(options.theme_name or THEMES[0])
         self._play_screen = PlayScreen()
+        self.announcer = Announcer(self)
         self.touring = Touring(self, is_by_itself=options.tours_by_itself)
-        for name in THEMES:
-            self.register_theme(textual_theme(load_theme(name)))
-        self.theme = theme_id(self.look.name)
 
     # ------------------------------------------------------------ what is shown
 
@@ -185,10 +160,6 @@ class PlayerApp(App[None]):
     def get_default_screen(self) -> Screen[Any]:
         """The play screen is there from the start."""
         return self._play_screen
-
-    def get_line_filters(self) -> list[LineFilter]:
-        """Textual's own, then ours."""
-        return [*super().get_line_filters(), *self._last_filters]
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every command with its key, in the language at hand."""
@@ -314,31 +285,3 @@ class PlayerApp(App[None]):
             self.exit(return_code=0)
         else:
             self.set_timer(self._idle.left_s + 0.01, self.watch_for_idleness)
-
-    # ------------------------------------------------------------ leaving
-
-    def _fatal_error(self) -> None:
-        """Leave with Python's own traceback; Textual's, with every local, would fill pages."""
-        self._exit_renderables.append(Text(traceback.format_exc()))
-        self._close_messages_no_wait()
-
-    def action_leave(self) -> None:
-        """The viewer has seen enough."""
-        self.exit(return_code=0)
-
-    def action_interrupt(self) -> None:
-        """Ctrl+C, in one press."""
-        self.exit(return_code=INTERRUPTED)
-
-    def leave(self, status: int) -> None:
-        """Leave with a status; may be called from a signal handler or another thread."""
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._leave_with, status)
-
-    def _leave_with(self, status: int) -> None:
-        self.exit(return_code=status)
-
-    def input_has_ended(self) -> None:
-        """Nobody can press a key any more, as after a hang-up; called by the driver's thread."""
-        self.leave(HUNG_UP)

@@ -18,6 +18,7 @@ from gpuflow.tui.lifecycle import (
     prepare_environment,
 )
 from gpuflow.tui.options import PlayerOptions
+from gpuflow.tui.position import runtime_folder
 
 DEFAULT_FPS = 12.0
 SSH_FPS = 8.0
@@ -66,8 +67,12 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
         is_wide = (question.answer(PATIENCE_S) or 0) > 1
     options = replace(options, is_ascii=options.is_ascii or is_wide, typed_ahead=question.typed)
     app = PlayerApp(timeline, settled(options, os.environ))
-    with leaving_on_signals(app.leave):
-        app.run(mouse=False)
+    app.announcer.open(None if options.is_kiosk else runtime_folder(os.environ))
+    try:
+        with leaving_on_signals(app.leave):
+            app.run(mouse=False)
+    finally:
+        app.announcer.close()
     return app.return_code or 0
 
 

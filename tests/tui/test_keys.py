@@ -14,11 +14,12 @@ from gpuflow.draw.frame import Frame
 from gpuflow.draw.keys import KEYS
 from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.scenario.spec import Language
-from gpuflow.tui.app import INTERRUPTED, PlayerApp
+from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.commands import COMMANDS
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import BasicsPage, HelpPage, PrimitivesPage
 from gpuflow.tui.screens.play import PlayScreen
+from gpuflow.tui.terminal_app import INTERRUPTED
 from gpuflow.tui.widgets.canvas import FrameCanvas
 from gpuflow.tui.widgets.sheet import Sheet
 from gpuflow.words import t
@@ -118,6 +119,8 @@ LEAVING = [effect for effect in EFFECTS if "leave" in effect[0] or "Ctrl+C" in e
 
 async def reset(app: PlayerApp) -> None:
     """As it was at the start."""
+    if app.touring.is_on:
+        await app.touring.leave()
     while len(app.screen_stack) > 1:
         await app.pop_screen()
     screen = play(app)
@@ -238,6 +241,7 @@ EXPLORER_KEYS = {
 }
 COMMAND_KEYS = {
     "explore": "x",
+    "tour": "n",
     **{f"explore.{name}": f"x {key}" for name, key in EXPLORER_KEYS.items()},
     "faster": "plus",
     "slower": "minus",

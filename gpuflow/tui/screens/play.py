@@ -100,6 +100,7 @@ class PlayScreen(WhatIfKeys):
             return
         frame = self.player.frame(tab=self.tab, page=self.page)
         self.query_one(FrameCanvas).show(frame, self.player.look)
+        self.player.announcer.look()
         if self.is_unfolded:
             self._show_table()
 
