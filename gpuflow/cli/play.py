@@ -52,6 +52,7 @@ IdleOption = Annotated[
     float | None,
     typer.Option("--idle", parser=number_up_to("--idle", LONGEST_IDLE_S), metavar="SECONDS"),
 ]
+BigOption = Annotated[bool, typer.Option("--big")]
 AskOption = Annotated[bool, typer.Option("--ask")]
 AutoplayOption = Annotated[bool | None, typer.Option("--autoplay/--no-autoplay")]
 
@@ -74,6 +75,7 @@ def play(
     loop: LoopOption = False,
     autoplay: AutoplayOption = None,
     ask: AskOption = False,
+    big: BigOption = False,
     kiosk: KioskOption = False,
     idle: IdleOption = None,
     collective: CollectiveOption = None,
@@ -126,7 +128,16 @@ def play(
     shortage = warn_of_shortage(scenario, output)
     if print_:
         shown = size or DEFAULT_SIZE
-        frame = _frame(pace, start_s, shown, output, is_ascii=ascii_, is_asking=ask, focus=focus)
+        frame = _frame(
+            pace,
+            start_s,
+            shown,
+            output,
+            is_ascii=ascii_,
+            is_asking=ask,
+            is_big=big,
+            focus=focus,
+        )
         output.write(frame.text())
         return 0
     if plain or not output.streams.is_terminal():
@@ -160,6 +171,7 @@ def play(
             vary=vary_of(request, scenario),
             locks=locks_of(request),
             is_asking=ask,
+            is_big=big,
             focus=focus,
         ),
     )
@@ -173,6 +185,7 @@ def _frame(
     *,
     is_ascii: bool,
     is_asking: bool,
+    is_big: bool,
     focus: Focus | None,
 ) -> Frame:
     """The screen at a moment, or with the next question that comes there or later."""
@@ -196,6 +209,8 @@ def _frame(
         caption=caption,
         is_covered=caption is not None,
         marks=(scene.word("ask.on"),) if is_asking else (),
+        is_big=is_big,
+        is_ascii=is_ascii,
         width=size.columns,
         height=size.rows,
         is_playing=False,

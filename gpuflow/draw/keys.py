@@ -53,6 +53,7 @@ HELP_KEYS: tuple[Key, ...] = (
     Key("focus", "[ ]"),
     Key("follow", "f"),
     Key("ask", "a"),
+    Key("big", "B"),
     Key("glossary", "g"),
     Key("what_if", "w"),
     Key("primitives", "c"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpuflow.draw.big import big_pages, draw_big, fits_big
 from gpuflow.draw.canvas import Canvas, Rect
 from gpuflow.draw.caption import caption_pages, draw_caption, draw_caption_panel
 from gpuflow.draw.compact import compact_pages, draw_compact
@@ -52,6 +53,9 @@ def draw_play(view: PlayView) -> Frame:
     if view.panel is not None and not _holds_panel(view, view.panel):
         draw_with_panel(canvas, view, view.panel)
         return canvas.to_frame()
+    if is_drawn_big(view):
+        draw_big(canvas, view)
+        return canvas.to_frame()
     if not fits(view.width, view.height):
         draw_compact(canvas, view)
         return canvas.to_frame()
@@ -73,6 +77,11 @@ def draw_play(view: PlayView) -> Frame:
     return canvas.to_frame()
 
 
+def is_drawn_big(view: PlayView) -> bool:
+    """Whether big mode is asked for and has room."""
+    return view.is_big and fits_big(view.width, view.height)
+
+
 def fits(width: int, height: int) -> bool:
     """Whether a size has room for the full layout and the footer."""
     return width >= FULL_WIDTH and height >= FULL_HEIGHT
@@ -92,6 +101,8 @@ def page_count(view: PlayView) -> int:
     """Pages of the panel, the caption, or the open tab's text, at this size."""
     if view.panel is not None:
         return 1 if _holds_panel(view, view.panel) else panel_page_count(view, view.panel)
+    if is_drawn_big(view):
+        return big_pages(view)
     if not fits(view.width, view.height):
         return compact_pages(view)
     layout = layout_of(view)

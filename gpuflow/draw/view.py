@@ -142,6 +142,10 @@ class PlayView:
     """Shown instead of the step's texts."""
     focus: Focus | None = None
     """What is looked at; None: all of it, as richly as it fits."""
+    is_big: bool = False
+    """For a room: little, and that in large, where there is room for it."""
+    is_ascii: bool = False
+    """Whether what is drawn will be shown in ASCII."""
     is_covered: bool = False
     """Whether what comes next must not be seen yet: it is being asked for."""
     panel: WhatIfPanel | None = None

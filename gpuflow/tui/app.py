@@ -67,6 +67,7 @@ class PlayerApp(TerminalApp):
         self.what_if = WhatIf(timeline, options.vary, options.locks)
         self.caption: Caption | None = None
         """Words that stand where the step's own texts do, until somebody takes them away."""
+        self.is_big = options.is_big
         self.focusing = Focusing(options.focus)
         self._play_screen = PlayScreen()
         self.announcer = Announcer(self)
@@ -120,6 +121,8 @@ class PlayerApp(TerminalApp):
             speed=self.playhead.speed,
             caption=asked.caption(self.scene, size) or self.caption,
             focus=self.focusing.within(self.scene.mesh),
+            is_big=self.is_big,
+            is_ascii=self.is_ascii,
             is_covered=asked.is_covering,
             panel=None if asked.question or not what_if.is_open else what_if.panel(self.playing),
             marks=tuple(filter(None, (mark, what_if.mark(self.scene, size[0])))),

@@ -20,6 +20,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("focus_previous", "play.focus_next(-1)"),
     ("follow", "play.follow"),
     ("ask", "play.ask"),
+    ("big", "play.big"),
     ("what_if", "play.what_if"),
     ("primitives", "page('primitives')"),
     ("basics", "page('basics')"),

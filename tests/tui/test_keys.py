@@ -254,6 +254,7 @@ COMMAND_KEYS = {
     "restart": "r",
     "table": "t",
     "ask": "a",
+    "big": "B",
     "what_if": "w",
     "primitives": "c",
     "basics": "b",

@@ -7,10 +7,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from gpuflow.draw.big import fits_big
 from gpuflow.draw.keys import hints
 from gpuflow.draw.play import fits, page_count
 from gpuflow.draw.stage import stage_at_work
 from gpuflow.draw.view import TABS
+from gpuflow.tui.big_steps import go_on, hold
 from gpuflow.tui.predicting import PASSING
 from gpuflow.tui.screens.whatif import OPENING, PANEL_BINDINGS, WhatIfKeys
 from gpuflow.tui.tables import table_frame
@@ -45,6 +47,7 @@ class PlayScreen(WhatIfKeys):
         Binding("left_square_bracket", "focus_next(-1)", show=False),
         Binding("f", "follow", show=False),
         Binding("a", "ask", show=False),
+        Binding("B", "big", show=False),
         Binding("escape", "fold", show=False),
         Binding("up,k", "scroll_table(-1)", show=False),
         Binding("down,j", "scroll_table(1)", show=False),
@@ -80,6 +83,8 @@ class PlayScreen(WhatIfKeys):
         """Let the play go on; every step's text begins at its first page."""
         step = self.player.step_index
         self.player.playing.let_pass(elapsed_s)
+        if self.player.is_big:
+            hold(self.player.playing, step)
         self.player.predicting.look()
         self.player.touring.look()
         if self.player.step_index != step:
@@ -90,7 +95,8 @@ class PlayScreen(WhatIfKeys):
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""
         bar = self.query_one(KeyBar)
-        bar.set_class(not fits(*self.app.size), "-hidden")
+        is_big = self.player.is_big and fits_big(*self.app.size)
+        bar.set_class(is_big or not fits(*self.app.size), "-hidden")
         await bar.rebuild()
         self.redraw()
 
@@ -168,8 +174,10 @@ class PlayScreen(WhatIfKeys):
         self._moved(is_jump=True)
 
     def action_play(self) -> None:
-        """Play or pause."""
-        self.player.playhead.toggle()
+        """Play or pause; in big mode, at the end of a step, play the next."""
+        if not (self.player.is_big and go_on(self.player.playing)):
+            self.player.playhead.toggle()
+        self.player.predicting.look()
         self.redraw()
         self.keep_time()
 
@@ -198,6 +206,12 @@ class PlayScreen(WhatIfKeys):
         sheet.display = self.is_unfolded
         sheet.scroll_home(animate=False)
         self.redraw()
+
+    async def action_big(self) -> None:
+        """Big mode, or all of it."""
+        self.player.is_big = not self.player.is_big
+        self.page = 0
+        await self.rebuild()
 
     def action_ask(self) -> None:
         """Ask before results, or no more."""
