@@ -10,7 +10,6 @@ file is read.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +33,9 @@ MOST_VALUES = 100_000
 """Of the whole file; a log of 200 runs with 60 sizes each has some 40,000."""
 MOST_ENTRIES = 200
 MOST_POINTS = 512
+MOST_SIZE_BYTES = 2**60
+LEAST_TIME_S, MOST_TIME_S = 1e-9, 1e6
+"""What a message can take; a curve through anything else is none."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
 _TEXTS = ("gpu", "collective", "kernel", "launch")
 
@@ -166,7 +168,8 @@ def _is_point(point: Any) -> bool:
         isinstance(point, list)
         and len(point) == 2
         and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in point)
-        and all(0 < v < 2**60 and math.isfinite(v) for v in point)
+        and 1 <= point[0] <= MOST_SIZE_BYTES
+        and LEAST_TIME_S <= point[1] <= MOST_TIME_S
     )
 
 

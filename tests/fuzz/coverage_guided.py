@@ -6,6 +6,8 @@ engine underneath ends the process at the first finding.
 
 from __future__ import annotations
 
+import itertools
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,14 +56,16 @@ def _explore_here(name: str, seconds: str, folder: str, artifacts: str) -> None:
     seeds = reader.examples()
     for number, data in enumerate(seeds):
         (corpus / str(number)).write_bytes(data)
-    program = Program()
+    program, numbers = Program(), itertools.count()
 
     def one_input(data: bytes) -> None:
-        path = reader.written(data, Path(folder) / "input")
+        own = Path(folder) / f"input{next(numbers)}"
+        path = reader.written(data, own)
         for line in reader.lines(path, Random(len(data)))[:1]:
             faults = [fault for fault in program.run(line).faults if not fault.startswith("takes")]
             if faults:
                 raise RuntimeError("; ".join(faults))
+        shutil.rmtree(own)
 
     def changed(data: bytes, most: int, seed: int) -> bytes:
         random = Random(seed)

@@ -10,17 +10,25 @@ from random import Random
 
 from mutations import HOSTILE
 
-Grammar = Callable[[Random], bytes]
+
+class Maker(Random):
+    """A source of chance that makes some files almost right and others wild."""
+
+    def __init__(self, seed: str) -> None:
+        super().__init__(seed)
+        self.usual = self.choice((0.75, 0.95, 0.99))
+        """How often something is what it usually is in its place."""
+
+    def value(self, usual: Sequence[object]) -> object:
+        """Something that is usual in its place, mostly."""
+        if self.random() < self.usual:
+            return self.choice(usual)
+        if self.random() < 0.6:
+            return self.choice(HOSTILE)
+        return self.choice((-1, 0, 1, 2**31, 2**63, 10**30, 1.5, True, None, [], {}, [1, "a"]))
 
 
-def _value(random: Random, usual: Sequence[object]) -> object:
-    """Something that is usual in its place, mostly."""
-    kind = random.random()
-    if kind < 0.75:
-        return random.choice(usual)
-    if kind < 0.9:
-        return random.choice(HOSTILE)
-    return random.choice((-1, 0, 1, 2**31, 2**63, 10**30, 1.5, True, None, [], {}, [[]], [1, "a"]))
+Grammar = Callable[[Maker], bytes]
 
 
 def _yaml(value: object) -> str:
@@ -50,32 +58,30 @@ _CLUSTER: dict[str, tuple[object, ...]] = {
     "nics_per_node": (1, 8),
     "scale_up": ("nvlink-4", "pcie-5"),
     "scale_out": ("ib-ndr", "roce-400"),
-    "nic_bandwidth": ("400 Gb/s", "50 GB/s", "1 EiB/s", "0 GB/s"),
-    "oversubscription": (1, 2, 0.1),
-    "pxn": (True, False),
+    "nic_bandwidth": ("400 Gb/s", "50 GB/s", "1 TB/s"),
+    "oversubscription": (1, 2, 4),
 }
 _PARALLEL: dict[str, tuple[object, ...]] = {
-    "tp": (1, 2, 4, 7),
-    "pp": (1, 2, 3),
+    "tp": (1, 2, 4),
+    "pp": (1, 2),
     "dp": (1, 2),
-    "ep": (1, 2, 4),
-    "layers": ([16, 16], [1, 31]),
+    "ep": (1,),
 }
 _WORKLOAD: dict[str, tuple[object, ...]] = {
     "batch": (1, 16, 1000),
     "prompt": (1, 512, 8192),
     "output": (1, 128),
-    "context": (0, 4096),
+    "context": (1024, 4096),
     "chunk": (512, 1),
-    "micro_batches": (1, 4),
+    "micro_batches": (1,),
     "overlap": (True, False),
 }
 
 
-def scenario(random: Random) -> bytes:
+def scenario(random: Maker) -> bytes:
     """A scenario file, with the steps of a small one."""
     lines = [
-        f"{key}: {_yaml(_value(random, usual))}"
+        f"{key}: {_yaml(random.value(usual))}"
         for key, usual in _SCENARIO.items()
         if key in {"gpuflow", "name", "title", "model"} or random.random() < 0.4
     ]
@@ -83,14 +89,14 @@ def scenario(random: Random) -> bytes:
         lines.append(f"{name}:")
         lines.append(f"  {next(iter(block))}: {_yaml(next(iter(block.values()))[0])}")
         for key, usual in list(block.items())[1:]:
-            if random.random() < 0.4:
-                lines.append(f"  {key}: {_yaml(_value(random, usual))}")
-    if random.random() < 0.1:
+            if key in {"prompt", "output"} or random.random() < 0.4:
+                lines.append(f"  {key}: {_yaml(random.value(usual))}")
+    if random.random() > random.usual:
         random.shuffle(lines)
     return "\n".join([*lines, "steps:", _STEPS]).encode("utf-8", "surrogatepass")
 
 
-def calibration(random: Random) -> bytes:
+def calibration(random: Maker) -> bytes:
     """A calibration file."""
     usual: dict[str, tuple[object, ...]] = {
         "gpu": ("H100", "h100-sxm"),
@@ -103,17 +109,18 @@ def calibration(random: Random) -> bytes:
         "source": ("a.log", "x"),
         "curve": ({"alpha_s": 1e-5},),
     }
-    text = f"gpuflow: {_yaml(_value(random, ('calibration/1',) * 9))}\ncalibrations:\n"
+    text = f"gpuflow: {_yaml(random.value(('calibration/1',) * 9))}\ncalibrations:\n"
     for _ in range(random.randrange(1, 4)):
         text += "- points:\n"
         size = 1
         for _ in range(random.randrange(1, 9)):
-            size *= random.choice((1, 2, 16, -1))
-            time = _value(random, (1e-5, 2e-5, 0.1, 1, 0, 5e-324, 1e300))
-            text += f"  - [{_yaml(_value(random, (size,) * 5))}, {_yaml(time)}]\n"
+            size *= random.choice((2, 16, 1) if random.random() > random.usual else (2, 16))
+            wild = (1, 0, 5e-324, 1e300, 1e-9, 2**59)
+            time = random.value((1e-5 + size / 1e11,) if random.random() < random.usual else wild)
+            text += f"  - [{_yaml(random.value((size,) * 5))}, {_yaml(time)}]\n"
         for key, values in usual.items():
             if random.random() < 0.95:
-                text += f"  {key}: {_yaml(_value(random, values))}\n"
+                text += f"  {key}: {_yaml(random.value(values))}\n"
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -152,49 +159,111 @@ _CONFIG: dict[str, tuple[object, ...]] = {
 }
 
 
-def config(random: Random) -> bytes:
-    """A model's config.json."""
-    made: dict[str, object] = {"model_type": _value(random, _TYPES)}
-    if random.random() < 0.5:
-        made["architectures"] = [_value(random, ("LlamaForCausalLM", "Qwen3MoeForCausalLM"))]
-    made |= {key: _value(random, usual) for key, usual in _CONFIG.items() if random.random() < 0.7}
-    if random.random() < 0.2:
-        made["text_config"] = dict(made)
+_KNOWN = sorted((Path(__file__).parents[1] / "data" / "hf-config").glob("*.json"))
+
+
+def config(random: Maker) -> bytes:
+    """A model's config.json: a known one with other values, or with keys of all of them."""
+    try:
+        made = json.loads(random.choice(_KNOWN).read_text("utf-8"))
+    except ValueError:
+        made = {"model_type": random.value(_TYPES)}
+    if not isinstance(made, dict):
+        made = {"text_config": made}
+    inner = [made, *(value for value in made.values() if isinstance(value, dict))]
+    for block in inner:
+        for key, value in list(block.items()):
+            if not isinstance(value, dict):
+                block[key] = random.value((value,))
+    for key, usual in _CONFIG.items():
+        if random.random() > random.usual:
+            random.choice(inner)[key] = random.value(usual)
     return json.dumps(made, indent=random.choice((None, 1))).encode()
 
 
-_STARTS = (
-    *("vllm serve", "python3 -m vllm.entrypoints.openai.api_server --model", "sglang serve"),
-    *("python -m sglang.launch_server --model-path", "trtllm-serve", "trtllm-serve serve"),
-    *("docker run --gpus all vllm/vllm-openai:latest --model", "srun bash -c 'vllm serve"),
-    *("A=1 B=$A vllm serve", "cat > c.yaml <<EOF\ntp-size: 2\nEOF\nsglang serve --config c.yaml"),
-    "mpirun -n 8 trtllm-llmapi-launch trtllm-serve",
-)
+_FLAGS: dict[str, dict[str, tuple[object, ...]]] = {
+    "vllm": {
+        "-tp": (1, 2, 8),
+        "--data-parallel-size": (1, 2),
+        "--pipeline-parallel-size": (1, 2),
+        "--enable-expert-parallel": ("",),
+        "--quantization": ("fp8", "awq"),
+        "--kv-cache-dtype": ("fp8",),
+        "--gpu-memory-utilization": (0.9,),
+        "--max_model_len": ("32k", 4096),
+        "--max-num-seqs": (256,),
+        "--speculative-config": ('\'{"method": "mtp"}\'',),
+        "--served-model-name": ("a b",),
+        "--compilation-config.level": (3,),
+        "-O3": ("",),
+        "--api-key": ("secret",),
+        "--no-such": (1, ""),
+    },
+    "sglang": {
+        "--tp": (1, 8),
+        "--dp-size": (1, 2, 8),
+        "--pp-size": (1, 2),
+        "--ep-size": (1, 8),
+        "--enable-dp-attention": ("",),
+        "--moe-a2a-backend": ("deepep", "none"),
+        "--nnodes": (1, 2),
+        "--mem-fraction-static": (0.8,),
+        "--context-length": (32768,),
+        "--chunked-prefill-size": (4096, -1),
+        "--cuda-graph-bs": ("1 2 4",),
+        "--trust-remote": ("",),
+        "--config": ("x.yaml",),
+        "--no-such": (1, ""),
+    },
+    "trtllm": {
+        "--tp_size": (1, 8),
+        "--ep_size": (1, 8),
+        "--pp_size": (1, 2),
+        "--max_batch_size": (1, 640),
+        "--max_num_tokens": (8192,),
+        "--max_seq_len": (2048,),
+        "--kv_cache_free_gpu_memory_fraction": (0.9,),
+        "--config": ("c.yaml", "x.yaml"),
+        "--set": ("enable_attention_dp=true", "kv_cache_config.dtype=fp8"),
+        "--no_such": (1, ""),
+    },
+}
+_STARTS: dict[str, tuple[str, ...]] = {
+    "vllm": (
+        "vllm serve {}",
+        "python3 -m vllm.entrypoints.openai.api_server --model {}",
+        "docker run --gpus all -e A=b vllm/vllm-openai:latest --model {}",
+        "srun $X vllm serve {}",
+    ),
+    "sglang": (
+        "sglang serve {}",
+        "python -m sglang.launch_server --model-path {}",
+        "cat > x.yaml <<EOF\ntp-size: 2\nEOF\nsglang serve {}",
+        "A=1 B=$A sglang serve {}",
+    ),
+    "trtllm": (
+        "trtllm-serve {}",
+        "mpirun -n 8 trtllm-llmapi-launch trtllm-serve serve {}",
+        'echo "tensor_parallel_size: 2" > c.yaml\ntrtllm-serve {}',
+    ),
+}
 _NAMES = (
     *("meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-30B-A3B"),
-    *("openai/gpt-oss-120b", "$MODEL", "./mine", "nobody/none", "mistralai/Mixtral-8x7B-v0.1"),
-)
-_FLAGS = (
-    *("-tp", "--tensor-parallel-size", "--tp", "--tp-size", "--tp_size", "-dp", "--dp-size", "-pp"),
-    *("--pp-size", "--data-parallel-size", "--enable-expert-parallel", "-ep", "--ep-size", "--ep"),
-    *("--enable-dp-attention", "--moe-a2a-backend", "--nnodes", "--node-rank", "--quantization"),
-    *("--dtype", "--kv-cache-dtype", "--gpu-memory-utilization", "--mem-fraction-static"),
-    *("--max-model-len", "--context-length", "--max-num-seqs", "--max-num-batched-tokens"),
-    *("--config", "--extra_llm_api_options", "--set", "--speculative-config", "--headless"),
-    *("--chunked-prefill-size", "--gpus_per_node", "--data-parallel-size-local", "--no-such"),
+    *("openai/gpt-oss-120b", "mistralai/Mixtral-8x7B-v0.1", "nvidia/DeepSeek-R1-0528-FP4"),
 )
 
 
-def launch(random: Random) -> bytes:
+def launch(random: Maker) -> bytes:
     """A launch line."""
-    words = [random.choice(_STARTS), random.choice(_NAMES)]
-    for _ in range(random.randrange(9)):
-        words.append(random.choice(_FLAGS))
-        if random.random() < 0.8:
-            usual = (1, 2, 4, 8, 16, "fp8", "auto", "32k", "deepep", 0.9, "'{\"a\": 1}'", "x.yaml")
-            joint = "=" if random.random() < 0.3 else " "
-            words[-1] += f"{joint}{_value(random, usual)}"
-    separator = random.choice((" ", " ", " \\\n  ", "\n"))
+    engine = random.choice(list(_FLAGS))
+    words = [random.choice(_STARTS[engine]).replace("{}", str(random.value(_NAMES)))]
+    for flag in random.sample(list(_FLAGS[engine]), random.randrange(8)):
+        if "such" in flag and random.random() < random.usual:
+            continue
+        value = random.value(_FLAGS[engine][flag])
+        joint = "=" if value != "" and flag.startswith("--") and random.random() < 0.3 else " "
+        words.append(f"{flag}{joint}{value}".strip())
+    separator = random.choice((" ", " ", " \\\n  ", "\n  ", " \\  # so\n"))
     return separator.join(words).encode("utf-8", "surrogatepass")
 
 
@@ -206,39 +275,47 @@ _COLUMNS = (
 )
 
 
-def nccl(random: Random) -> bytes:
+def nccl(random: Maker) -> bytes:
     """A log of nccl-tests."""
     label = random.choice(("", "", "[1,0]<stdout>:", "0: ", "host: "))
-    ranks = _value(random, (2, 8, 16))
+    ranks = random.value((2, 8, 16))
     text = f"# nThread 1 nGpus {ranks} minBytes 8 maxBytes 1024 step: 2(factor)\n"
     text += "# Using devices\n"
-    for rank in range(random.randrange(5)):
-        gpu = _value(random, ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X"))
+    for rank in range(ranks if isinstance(ranks, int) and 0 < ranks < 99 else 3):
+        gpu = random.value(("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X"))
         text += f"#  Rank  {rank} Group  0 Pid 1 on node{rank % 2} device  {rank} [0x1b] {gpu}\n"
     text += _COLUMNS if random.random() < 0.8 else ""
     size = 8
     for _ in range(random.randrange(12)):
-        cells = [size, size // 4, "float", "sum", -1, 12.5, 0.1, 0.2, 0, 12.4, 0.1, 0.2, "N/A"]
-        text += " ".join(str(_value(random, (cell,) * 6)) for cell in cells) + "\n"
-        size *= random.choice((1, 2, 4))
-    text += f"# Avg bus bandwidth    : {_value(random, (1.5, 300.1))}\n"
+        time = 12 + size / 50_000
+        rate = size / time / 1e3
+        half = [f"{time:.2f}", f"{rate:.2f}", f"{rate * 1.75:.2f}", 0]
+        cells = [size, size // 4, "float", "sum", -1, *half, *half]
+        text += " ".join(str(random.value((cell,) * 6)) for cell in cells) + "\n"
+        size *= random.choice((2, 2, 4, 1) if random.random() > random.usual else (4, 16))
+    text += f"# Avg bus bandwidth    : {random.value((1.5, 300.1))}\n"
     return "".join(label + line for line in text.splitlines(keepends=True)).encode(
         "utf-8", "surrogatepass"
     )
 
 
-def topo(random: Random) -> bytes:
+def topo(random: Maker) -> bytes:
     """A matrix as nvidia-smi or rocm-smi prints it."""
     gpus, nics = random.randrange(1, 10), random.randrange(4)
     names = [f"GPU{i}" for i in range(gpus)] + [f"NIC{i}" for i in range(nics)]
     joint = random.choice(("\t", "  ", " | ", "\t "))
     text = joint.join(["", *names, "CPU Affinity", "NUMA Affinity"]) + "\n"
+    kinds = ("NV18", "NV4", "PIX", "PXB", "PHB", "NODE", "SYS")
+    said: dict[frozenset[int], str] = {}
     for row, name in enumerate(names):
-        kinds = ("NV18", "NV4", "PIX", "PXB", "PHB", "NODE", "SYS", "XGMI")
-        cells = [
-            "X" if row == column else str(_value(random, kinds)) for column in range(len(names))
-        ]
-        text += joint.join([name, *cells, str(_value(random, ("0-15",))), "0"]) + "\n"
+        cells = ["X"] * len(names)
+        for column in range(len(names)):
+            pair = frozenset((row, column))
+            if len(pair) == 2:
+                usual = kinds if max(pair) < gpus else kinds[2:]
+                said.setdefault(pair, random.choice(usual))
+                cells[column] = str(random.value((said[pair],)))
+        text += joint.join([name, *cells, str(random.value(("0-15",))), "0"]) + "\n"
     if random.random() < 0.5:
         text += "\nLegend:\n\n  X    = Self\n  NIC0: mlx5_0\n"
     return text.encode("utf-8", "surrogatepass")
@@ -267,7 +344,7 @@ _CELLS: dict[str, tuple[object, ...]] = {
 }
 
 
-def truth(random: Random) -> bytes:
+def truth(random: Maker) -> bytes:
     """A table of measurements."""
     columns = list(random.choice(_TABLES))
     if random.random() < 0.2:
@@ -275,7 +352,7 @@ def truth(random: Random) -> bytes:
         columns = columns[: random.randrange(1, len(columns) + 1)]
     rows = [",".join(columns)]
     for _ in range(random.randrange(8)):
-        cells = [str(_value(random, _CELLS.get(name, (1, 2, 8, 1024, 0.5)))) for name in columns]
+        cells = [str(random.value(_CELLS.get(name, (1, 2, 8, 1024, 0.5)))) for name in columns]
         rows.append(",".join(f'"{cell}"' if random.random() < 0.2 else cell for cell in cells))
     return "\n".join(rows).encode("utf-8", "surrogatepass")
 
@@ -287,20 +364,19 @@ _KERNELS = (
 )
 
 
-def trace(random: Random) -> bytes:
+def trace(random: Maker) -> bytes:
     """A profiler's trace."""
     events: list[object] = []
     for _ in range(random.randrange(40)):
         event: dict[str, object] = {
-            "ph": _value(random, ("X", "X", "i", "M", "s", "f")),
-            "cat": _value(random, ("kernel", "cpu_op", "user_annotation", "gpu_user_annotation")),
-            "name": _value(random, (*_KERNELS, "ProfilerStep#1", "aten::mm", "execute_model")),
-            "ts": _value(random, tuple(random.uniform(0, 1e6) for _ in range(9))),
-            "dur": _value(random, (1, 10.5, 1000)),
-            "pid": _value(random, (0, 1)),
-            "tid": _value(random, (7, 20)),
-            "args": _value(
-                random,
+            "ph": random.value(("X", "X", "i", "M", "s", "f")),
+            "cat": random.value(("kernel", "cpu_op", "user_annotation", "gpu_user_annotation")),
+            "name": random.value((*_KERNELS, "ProfilerStep#1", "aten::mm", "execute_model")),
+            "ts": random.value(tuple(random.uniform(0, 1e6) for _ in range(9))),
+            "dur": random.value((1, 10.5, 1000)),
+            "pid": random.value((0, 1)),
+            "tid": random.value((7, 20)),
+            "args": random.value(
                 (
                     {"stream": 7, "device": 0, "correlation": 3},
                     {"Collective name": "allreduce", "In msg nelems": 4096, "dtype": "BFloat16"},
@@ -308,9 +384,9 @@ def trace(random: Random) -> bytes:
                 ),
             ),
         }
-        events.append(event if random.random() < 0.97 else _value(random, (1,)))
+        events.append(event if random.random() < 0.97 else random.value((1,)))
     document = {"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 8}}
-    document["traceEvents"] = _value(random, (events,) * 9)  # type: ignore[assignment]
+    document["traceEvents"] = random.value((events,) * 9)  # type: ignore[assignment]
     text = json.dumps(document if random.random() < 0.9 else events).encode()
     return gzip.compress(text, 1, mtime=0) if random.random() < 0.2 else text
 
@@ -344,19 +420,19 @@ _SETTINGS: tuple[dict[str, tuple[object, ...]], ...] = (
 )
 
 
-def launch_yaml(random: Random) -> bytes:
+def launch_yaml(random: Maker) -> bytes:
     """An engine's settings, or a container's manifest."""
     if random.random() < 0.5:
         usual = random.choice(_SETTINGS)
         lines = [
-            f"{key}: {_yaml(_value(random, (*values,) * 3))}"
+            f"{key}: {_yaml(random.value((*values,) * 3))}"
             for number, (key, values) in enumerate(usual.items())
             if number < 2 or random.random() < 0.6
         ]
         return "\n".join(lines).encode("utf-8", "surrogatepass")
     line = launch(random).decode("utf-8", "surrogatepass")
-    lines = ["services:", "  s:", f"    image: {_yaml(_value(random, ('vllm/vllm-openai:v1',)))}"]
-    lines.append(f"    environment: [{_yaml(_value(random, ('VLLM_ALL2ALL_BACKEND=deepep',)))}]")
+    lines = ["services:", "  s:", f"    image: {_yaml(random.value(('vllm/vllm-openai:v1',)))}"]
+    lines.append(f"    environment: [{_yaml(random.value(('VLLM_ALL2ALL_BACKEND=deepep',)))}]")
     form = random.randrange(3)
     if form == 0:
         lines.append(f"    command: {json.dumps(line, ensure_ascii=False)}")

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,11 +66,15 @@ class Program:
         build, confess = self._app.build_program, self._failures._confess
         self._app.build_program = cache(build)
         self._failures._confess = lambda error, output: self._bugs.append(error)
+        filters = warnings.filters[:]
+        # What numpy has to say about a number is no business of who reads a file.
+        warnings.simplefilter("error")
         before = signal.signal(signal.SIGALRM, _abandon) if is_timed else None
         self._patience = ABANDONED_SECONDS if is_timed else 0
         try:
             yield self
         finally:
+            warnings.filters[:] = filters
             if is_timed:
                 signal.signal(signal.SIGALRM, before)
             self._app.build_program, self._failures._confess = build, confess

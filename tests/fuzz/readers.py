@@ -42,10 +42,10 @@ class Reader:
     def input(self, random: Random, seeds: Sequence[bytes]) -> bytes:
         """A hostile file: a known one changed, one made by the grammar, or that changed."""
         kind = random.random()
-        if kind < 0.6:
+        if kind < 0.45:
             data = mutated(random.choice(seeds), random, seeds)
         else:
-            data = self.grammar(random)
+            data = self.grammar(grammars.Maker(str(random.random())))
             data = mutated(data, random, seeds) if kind > 0.85 else data
         return data[:MOST_BYTES]
 

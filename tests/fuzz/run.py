@@ -16,6 +16,7 @@ import argparse
 import multiprocessing
 import os
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -78,17 +79,20 @@ def _work(pipe: Connection, name: str, seed: int, first: int, last: int) -> None
     reader = readers()[name]
     seeds = reader.examples()
     with tempfile.TemporaryDirectory() as folder, Program().open() as program:
-        for seed_file in seeds[:3]:
-            path = reader.written(seed_file, Path(folder))
+        for number, known in enumerate(seeds[:3]):
+            path = reader.written(known, Path(folder) / f"known{number}")
             for line in reader.lines(path, Random(0)):
                 program.run(line)
         for number in range(first, last):
             pipe.send(number)
             random = Random(f"{name}/{seed}/{number}")
-            path = reader.written(reader.input(random, seeds), Path(folder))
+            # A name of its own: a program may keep what it has read by its name.
+            own = Path(folder) / str(number)
+            path = reader.written(reader.input(random, seeds), own)
             found = [program.run(line) for line in reader.lines(path, random)]
             faults = [f"{one.arguments[0]} {fault}" for one in found for fault in one.faults]
             seconds = max(one.seconds for one in found)
+            shutil.rmtree(own)
             grown = max(one.grown_bytes for one in found)
             pipe.send((number, seconds, grown, faults, found[0].code == 0))
     pipe.send(None)
