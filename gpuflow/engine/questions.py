@@ -25,5 +25,8 @@ def questions(moments: Moments) -> tuple[Question, ...]:
         for message in first_messages(spans):
             candidates += by_message.of_message(message, spans)
         candidates += by_step.of_step(step, spans)
+        if moments.timeline.recording is not None:
+            # Sums over a stand-in of the model would explain nothing that was measured.
+            candidates = [one for one in candidates if one.kind == "primitive"]
         found += chosen(step.index, candidates, used)
     return tuple(found)

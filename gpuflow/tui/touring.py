@@ -18,6 +18,7 @@ from gpuflow.engine.explore import Subject
 from gpuflow.engine.tour import Stop, approach, tour_stops
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.screens.explore_stop import ExploreStop
+from gpuflow.words import t
 
 if TYPE_CHECKING:
     from gpuflow.tui.app import PlayerApp
@@ -109,6 +110,9 @@ class Touring:
         if self.app.predicting.is_on:
             self.app.predicting.toggle()
         self.stops = tour_stops(self.app.pace)
+        if not self.stops:
+            self.app.notify(t("import_trace.play.no_tour", self.app.language), markup=False)
+            return
         self._words.clear()
         self.is_on = True
         await self.go(0)

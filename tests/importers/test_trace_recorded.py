@@ -13,7 +13,9 @@ from gpuflow.draw.scene import scene_of
 from gpuflow.draw.view import PlayView
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
+from gpuflow.engine.questions import questions
 from gpuflow.engine.timeline import Timeline
+from gpuflow.engine.tour import tour_stops
 from gpuflow.exporters.plain import steps_text
 from gpuflow.importers.trace.reading import read_trace
 from gpuflow.importers.trace.recorded import recorded_timeline
@@ -149,3 +151,10 @@ def test_traces_of_the_field_are_played(name: str, inputs: Path) -> None:
     assert sum(span.collective == "all_reduce" for span in timeline.spans) == n_reduced
     for at in (0.1, 0.5, 0.9):
         assert screen(timeline, at, (100, 30)).count("–") > 3
+
+
+def test_a_recording_asks_and_tells_nothing_that_is_not_in_it(traces: Any) -> None:
+    timeline = timeline_of(traces.write(traces.document(traces.steps(2))))
+    pace = Pace(timeline)
+    assert tour_stops(pace) == ()
+    assert {one.kind for one in questions(Moments(pace))} == {"primitive"}
