@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpuflow.cells import cell_width, clip, pad
 from gpuflow.cluster.mesh import mesh_of
@@ -15,10 +16,12 @@ from gpuflow.draw.canvas import Canvas, Piece, Rect
 from gpuflow.draw.view import Scene, WhatIfPanel
 from gpuflow.draw.whatif_figures import Line, difference_lines
 from gpuflow.draw.wrap import wrap
-from gpuflow.engine.whatif import OWN, Knob, KnobId, Value
 from gpuflow.scenario import catalog
 from gpuflow.scenario.spec import Language, Scenario
 from gpuflow.words import problem_text, t
+
+if TYPE_CHECKING:
+    from gpuflow.engine.whatif import Knob, KnobId, Value
 
 CHOSEN, CHANGED = "▸", "●"
 TWO_COLUMNS = 74
@@ -91,7 +94,7 @@ def changes_text(scene: Scene, knobs: Sequence[Knob], room: int = SHORT_MARK) ->
 
 def _original_text(knob: Knob, language: Language) -> str:
     """What a knob was; the machines' own fabrics go without saying."""
-    return "" if knob.original == OWN else value_text(knob.id, knob.original, None, language)
+    return value_text(knob.id, knob.original, None, language) if knob.original else ""
 
 
 def _listed(told: Sequence[str], n_changed: int) -> str:
@@ -126,7 +129,7 @@ def value_text(name: KnobId, value: Value, scenario: Scenario | None, language: 
 
 
 def _fabric_text(value: Value, scenario: Scenario | None, language: Language) -> str:
-    if value != OWN:
+    if value:
         return catalog.fabric(str(value)).title
     if scenario is None:
         return t("whatif.own", language)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from gpuflow.cells import cell_width, clip, pad
 from gpuflow.draw.canvas import Piece
 from gpuflow.draw.view import Scene
-from gpuflow.engine.requirements import Verdict
-from gpuflow.engine.whatif import Difference, FigureId, Pair, VerdictChange
 from gpuflow.units import format_bytes, format_count, format_share, format_time
+
+if TYPE_CHECKING:
+    from gpuflow.engine.requirements import Verdict
+    from gpuflow.engine.whatif import Difference, FigureId, Pair, VerdictChange
 
 Line = tuple[Piece, ...]
 
