@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.expert_bars import example_forms, expert_bars, load_of
 from gpuflow.draw.follow import doing_words
@@ -11,7 +12,7 @@ from gpuflow.draw.gpu import SIGNS, GpuPainter
 from gpuflow.draw.links import first_fit, flow_labels, flow_role
 from gpuflow.draw.moves import held_values, number_width, partners, replay_of
 from gpuflow.draw.roles import at_rest
-from gpuflow.draw.tiles import AT_REST
+from gpuflow.draw.tiles import AT_REST, EXCHANGES
 from gpuflow.draw.view import PlayView
 from gpuflow.draw.wrap import wrap
 
@@ -22,6 +23,9 @@ BESIDE, LEAST_BOX = 30, 22
 
 MOST_EXAMPLE = 6
 """Lines that say what the bars of the experts are."""
+
+AROUND = 5
+"""Peers before a GPU that are named with it."""
 
 Line = list[Piece]
 
@@ -90,12 +94,15 @@ def _lines(view: PlayView, rank: int, width: int) -> list[Line]:
 def _chips(view: PlayView, ranks: Sequence[int], rank: int, width: int) -> list[Line]:
     """Ranks with what they do in at most two lines, this one in the open tab's look."""
     to, from_ = partners(view.state, rank)
-    lines: list[Line] = [[]]
-    for one in ranks:
+    # Of many the ones around it.
+    first = max(ranks.index(rank) - AROUND, 0) if len(ranks) > 2 * AROUND else 0
+    lines: list[Line] = [[Piece("… ", "dim")] if first else []]
+    for one in ranks[first:]:
         activity = view.state.gpus.activity(one)
-        sign = "»" if one in to else "«" if one in from_ else SIGNS[activity]
-        role = "wait" if activity in AT_REST else "compute"
-        if one in to or one in from_:
+        is_both = one in to and one in from_
+        sign = "⇄" if is_both else "»" if one in to else "«" if one in from_ else SIGNS[activity]
+        role = "wait" if activity in AT_REST else "host" if activity == "host" else "compute"
+        if one in to or one in from_ or activity in EXCHANGES:
             role = flow_role(view.state.span)
         chip = [Piece(str(one), "tab_open" if one == rank else "strong"), Piece(f"{sign} ", role)]
         room = width if not lines[:-1] else width - 1
@@ -139,7 +146,7 @@ def _experts(view: PlayView, rank: int, width: int) -> list[Line]:
     name = "close.experts" if load.holders > 1 else "close.slices"
     title = view.scene.t(name, first=held.start, last=held.stop - 1, experts=load.experts)
     count = view.scene.t("experts.tokens", tokens=f"{tokens:,}")
-    bars = expert_bars(load, held)[: max(width - len(count) * 2 - 1, 1)]
+    bars = expert_bars(load, held)[: max(width - cell_width(count) - 1, 1)]
     example = wrap(example_forms(view)[0], width)[:MOST_EXAMPLE]
     return [
         [],

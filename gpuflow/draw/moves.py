@@ -73,13 +73,18 @@ def pairs_of(groups: Groups, places: Sequence[Pair]) -> Iterator[Pair]:
 
 
 def partners(state: State, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(ranks it sends to, ranks it receives from) at the moment."""
-    moving = moving_places(state)
-    if moving is None:
+    """(ranks it sends to, ranks it receives from) at the moment; none where it is not known."""
+    moving, span = moving_places(state), state.span
+    if moving is None or span is None:
         return (), ()
     groups, places = moving
     group = next((group for group in groups if rank in group), None)
     if group is None:
+        return (), ()
+    if replay_of(state) is None and span.collective == "all_to_all":
+        others = tuple(sorted(other for other in group if other != rank))
+        return others, others
+    if replay_of(state) is None and span.algorithm not in {"ring", "direct"}:
         return (), ()
     pairs = [(group[a], group[b]) for a, b in places]
     return (

@@ -26,14 +26,9 @@ def sparkline(parts: Sequence[float]) -> str:
     if len(heights) % 2:
         heights.append(0)
     pairs = zip(heights[::2], heights[1::2], strict=True)
-    return "".join(chr(BLANK + _LEFT[a] + _RIGHT[b]) for a, b in pairs)
+    return "".join(chr(BLANK + _LEFT[a] + _RIGHT[b]) if a or b else " " for a, b in pairs)
 
 
 def _height(part: float) -> int:
     least = 1 if part > 0 else 0
     return min(max(round(part * HEIGHT), least), HEIGHT)
-
-
-def cells_of(values: int) -> int:
-    """Cells that so many values take."""
-    return -(-values // 2)

@@ -134,7 +134,9 @@ def _foot(
         end = canvas.put(end, y, f" {cache_text(view, stage)} ", "dim")
     is_said = spec.wiring == "pair" and plan.form == "boxes"
     if traffic.is_busy(stage):
-        label = "" if is_said else first_fit(busy_forms(view), frame.right - end - 6)
+        p = view.scene.mesh.parallel
+        forms = busy_forms(view, counted=spec.gpus == p.tp * p.dp)
+        label = "" if is_said else first_fit(forms, frame.right - end - 6)
         if label:
             x = frame.x + (frame.width - cell_width(label) - 2) // 2
             canvas.put(max(x, end + 1), y, f" {label} ", flow_role(view.state.span))

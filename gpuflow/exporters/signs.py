@@ -7,7 +7,10 @@ at its left edge to 1 at its right, y from 0 at its top to 1 at its bottom.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import NamedTuple
+
+from gpuflow.draw.sparkline import HEIGHT, sparkline
 
 Polygon = tuple[tuple[float, float], ...]
 
@@ -50,7 +53,19 @@ def _box(left: float, top: float, right: float, bottom: float) -> Polygon:
     return ((left, top), (right, top), (right, bottom), (left, bottom))
 
 
+def _braille() -> dict[str, tuple[Polygon, ...]]:
+    """The cells of a sparkline: two columns of up to four dots, from the bottom up."""
+    made = {}
+    for left, right in product(range(HEIGHT + 1), repeat=2):
+        dots = [(0.2, row) for row in range(left)] + [(0.6, row) for row in range(right)]
+        boxes = tuple(_box(x, 0.82 - row / 4, x + 0.24, 0.94 - row / 4) for x, row in dots)
+        made[sparkline([left / HEIGHT, right / HEIGHT])] = boxes
+    del made[" "]
+    return made
+
+
 POLYGONS: Mapping[str, tuple[Polygon, ...]] = {
+    **_braille(),
     "═": (_box(0, 0.38, 1, 0.45), _box(0, 0.55, 1, 0.62)),
     "╌": (_box(0, 0.47, 0.4, 0.53), _box(0.55, 0.47, 0.95, 0.53)),
     "╎": (_box(0.44, 0, 0.56, 0.42), _box(0.44, 0.5, 0.56, 0.92)),

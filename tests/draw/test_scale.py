@@ -280,3 +280,15 @@ def test_the_group_of_a_rank_holds_it() -> None:
             ranks = cluster.stage_ranks(part.stage)[part.first : part.first + part.size]
             assert rank in ranks
             assert len(ranks) == part.size
+
+
+def test_in_a_large_all_to_all_every_rank_talks_to_every_other(
+    moments_of: Callable[..., Moments],
+    middle_of: Callable[[Moments, int, str], float],
+    view_at: Callable[..., PlayView],
+) -> None:
+    screen_s = middle_of(moments_of(**EXPERTS), 6, "all_to_all")
+    focus = Focus(rank=37, is_following=True)
+    view = view_at((200, 60), "en", screen_s, overrides=EXPERTS, focus=focus)
+    line = draw_play(view).text().splitlines()[2]
+    assert "» sends to 63 GPUs, « receives from 63 GPUs" in line
