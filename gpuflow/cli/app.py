@@ -3,66 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from gpuflow import __version__, words
-from gpuflow.cli.accuracy import accuracy
-from gpuflow.cli.card import card
-from gpuflow.cli.collective import collective
-from gpuflow.cli.compare import CompareCommand, compare
-from gpuflow.cli.doctor import doctor
-from gpuflow.cli.estimate import estimate
 from gpuflow.cli.failures import exit_code_of
-from gpuflow.cli.import_ import import_program
+from gpuflow.cli.import_ import import_program, import_verb
 from gpuflow.cli.kiosk import refuse_readers
-from gpuflow.cli.listing import list_
-from gpuflow.cli.new import new
-from gpuflow.cli.notes import notes
 from gpuflow.cli.options import FORMATS, Format, look_ahead
 from gpuflow.cli.output import Output, output_for
-from gpuflow.cli.play import play
-from gpuflow.cli.probe import probe
-from gpuflow.cli.schema import schema
-from gpuflow.cli.show import show
 from gpuflow.cli.streams import CHINESE, WriteError, can_show, closing, prepare_streams
-from gpuflow.cli.sweep import sweep
-from gpuflow.cli.table import table
-from gpuflow.cli.take_home import export, record
-from gpuflow.cli.tour import tour
-from gpuflow.cli.validate import validate
 from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command
 
-VERBS: dict[str, Callable[..., int | None]] = {
-    "play": play,
-    "tour": tour,
-    "notes": notes,
-    "record": record,
-    "export": export,
-    "table": table,
-    "estimate": estimate,
-    "card": card,
-    "compare": compare,
-    "sweep": sweep,
-    "collective": collective,
-    "accuracy": accuracy,
-    "probe": probe,
-    "new": new,
-    "list": list_,
-    "show": show,
-    "validate": validate,
-    "schema": schema,
-    "doctor": doctor,
+VERBS: dict[str, str | Callable[..., int | None]] = {
+    "play": "play:play",
+    "tour": "tour:tour",
+    "notes": "notes:notes",
+    "record": "take_home:record",
+    "export": "take_home:export",
+    "table": "table:table",
+    "estimate": "estimate:estimate",
+    "card": "card:card",
+    "compare": "compare:compare",
+    "sweep": "sweep:sweep",
+    "collective": "collective:collective",
+    "accuracy": "accuracy:accuracy",
+    "probe": "probe:probe",
+    "serve": "serve:serve",
+    "new": "new:new",
+    "list": "listing:list_",
+    "show": "show:show",
+    "validate": "validate:validate",
+    "schema": "schema:schema",
+    "doctor": "doctor:doctor",
 }
-FORMATS_OF: dict[str, tuple[Format, ...]] = dict.fromkeys(("play", "tour", "notes", "new", "schema"), ("json",))
+"""By name, the module and the function: a verb loads only what it needs itself."""
+FORMATS_OF: dict[str, tuple[Format, ...]] = {
+    **dict.fromkeys(("play", "tour", "notes", "new", "schema"), ("json",)),
+    "card": tuple(name for name in FORMATS if name != "latex"),
+}
 """Verbs that have no tables: what is said is text, or one document."""
-COMMANDS: dict[str, type[VerbCommand]] = {"compare": CompareCommand}
+COMMANDS = {"compare": "compare:CompareCommand"}
 """Verbs that read their arguments in a way of their own."""
 
 
-def build_program() -> Any:
-    """The parser of the command line, with every verb."""
+def _loaded(place: str | Callable[..., Any]) -> Any:
+    """What stands at `module:name`."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"gpuflow.cli.{module}"), name)
+
+
+def build_program(only: str = "") -> Any:
+    """The parser of the command line, with every verb, or with only one of them."""
     app = typer.Typer(
         cls=VerbGroup,
         add_completion=False,
@@ -71,10 +67,12 @@ def build_program() -> Any:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback(invoke_without_command=True)(as_command(_program))
-    for name, function in VERBS.items():
-        command = as_command(function, formats=FORMATS_OF.get(name, FORMATS))
-        app.command(name, cls=COMMANDS.get(name, VerbCommand))(command)
-    app.add_typer(import_program(), name="import")
+    for name in (only,) if only in VERBS else VERBS:
+        command = as_command(_loaded(VERBS[name]), formats=FORMATS_OF.get(name, FORMATS))
+        kind = _loaded(COMMANDS[name]) if name in COMMANDS else VerbCommand
+        app.command(name, cls=kind)(command)
+    if only not in VERBS:
+        app.add_typer(import_program(), name="import")
     return typer.main.get_command(app)
 
 
@@ -100,6 +98,8 @@ def run(arguments: Sequence[str]) -> int:
     streams = prepare_streams()
     early = look_ahead(arguments)
     verb = early.verb if early.verb in {*VERBS, "import"} else "play"
+    if verb == "import":
+        verb = import_verb(arguments)
     output = output_for(streams, early, verb)
     if early.lang == "zh" and not can_show(streams.stdout, CHINESE):
         output.tell(words.t("encoding", "en", encoding=streams.stdout.encoding))
@@ -123,7 +123,8 @@ def _with_verb(arguments: Sequence[str], verb: str) -> list[str]:
 
 def _call(arguments: list[str], output: Output) -> int:
     refuse_readers(arguments)
-    program = build_program()
+    # Where a verb stands in front, the others need not be loaded.
+    program = build_program(arguments[0] if arguments else "")
     try:
         # Typer's own main() would catch, print and exit; here that is done in one place.
         with program.make_context("gpuflow", arguments, obj=output) as context:
