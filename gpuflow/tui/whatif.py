@@ -68,6 +68,11 @@ class WhatIf:
         """Whether there is anything to change."""
         return self._vary is not None
 
+    @property
+    def wanted(self) -> Scenario:
+        """What is to be played, with the last change."""
+        return self._wanted
+
     # ------------------------------------------------------------ what is shown
 
     @cached_property

@@ -10,8 +10,6 @@ from gpuflow.draw.play import page_count
 from gpuflow.scenario.spec import Scenario
 from gpuflow.tui.screens.timed import TimedScreen
 
-WORKERS = "what-if"
-
 OPENING = Binding("w", "what_if", show=False)
 PANEL_BINDINGS = (
     Binding("up", "what_if_choose(-1)", show=False),
@@ -31,6 +29,9 @@ _PANEL_ACTIONS = frozenset(
 
 class WhatIfKeys(TimedScreen):
     """What the keys of the panel do."""
+
+    _is_simulating = False
+    """Whether a thread is at it; it takes up what is wanted once it is done."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key may do this now."""
@@ -74,26 +75,31 @@ class WhatIfKeys(TimedScreen):
 
     def _take(self, scenario: Scenario | None) -> None:
         """Play another scenario: at once, or where that takes longer as soon as it is there."""
-        what_if = self.player.what_if
+        player, what_if = self.player, self.player.what_if
         if scenario is None:
             self.app.bell()
         elif what_if.is_quick(scenario):
-            self.workers.cancel_group(self, WORKERS)
             what_if.is_busy = False
-            self.player.play_instead(
-                what_if.play(scenario, self.player.options, self.player.language)
-            )
+            player.play_instead(what_if.play(scenario, player.options, player.language))
         else:
             what_if.is_busy = True
-            self.run_worker(self._simulate(scenario), group=WORKERS, exclusive=True)
+            if not self._is_simulating:
+                self._is_simulating = True
+                self.run_worker(self._simulate())
         self.redraw()
 
-    async def _simulate(self, scenario: Scenario) -> None:
-        """Simulate in a thread, so that keys and pictures go on meanwhile."""
-        what_if = self.player.what_if
-        made = await asyncio.to_thread(
-            what_if.play, scenario, self.player.options, self.player.language
-        )
-        what_if.is_busy = False
-        self.player.play_instead(made)
+    async def _simulate(self) -> None:
+        """Simulate in a thread what is wanted by now, so that keys and pictures go on meanwhile."""
+        player, what_if = self.player, self.player.what_if
+        try:
+            while what_if.is_busy:
+                scenario = what_if.wanted
+                made = await asyncio.to_thread(
+                    what_if.play, scenario, player.options, player.language
+                )
+                if what_if.is_busy and what_if.wanted is scenario:
+                    what_if.is_busy = False
+                    player.play_instead(made)
+        finally:
+            self._is_simulating = False
         self.redraw()
