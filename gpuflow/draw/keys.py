@@ -41,8 +41,9 @@ KEYS: tuple[Key, ...] = (
 )
 """What the hint rows show: one row of 120 cells, two of 80. The help screen lists all keys."""
 HELP_KEYS: tuple[Key, ...] = (
-    Key("step", "← →  h l"),
-    Key("play", "␣"),
+    Key("step", "← →  h l  PgUp PgDn"),
+    Key("edge", "Home End  G"),
+    Key("play", "␣ p"),
     Key("speed", "+ -"),
     Key("jump", "1-8"),
     Key("event", ". ,"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("next_step", "play.step(1)"),
     ("previous_step", "play.step(-1)"),
+    ("first_step", "play.edge(0)"),
+    ("last_step", "play.edge(1)"),
     ("play", "play.play"),
     ("faster", "play.speed(1)"),
     ("slower", "play.speed(-1)"),

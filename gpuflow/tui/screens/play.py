@@ -31,8 +31,10 @@ class PlayScreen(WhatIfKeys):
         *PANEL_BINDINGS,
         OPENING,
         Binding("right,l", "step(1)", show=False),
-        Binding("left,h", "step(-1)", show=False),
-        Binding("space", "play", show=False),
+        Binding("left,h,backspace", "step(-1)", show=False),
+        Binding("home", "edge(0)", show=False),
+        Binding("end,G", "edge(1)", show=False),
+        Binding("space,p", "play", show=False),
         Binding("plus,equals_sign", "speed(1)", show=False),
         Binding("minus", "speed(-1)", show=False),
         *(Binding(str(n), f"jump({n})", show=False) for n in range(1, 9)),
@@ -49,10 +51,13 @@ class PlayScreen(WhatIfKeys):
         Binding("a", "ask", show=False),
         Binding("B", "big", show=False),
         Binding("escape", "fold", show=False),
-        Binding("up,k", "scroll_table(-1)", show=False),
-        Binding("down,j", "scroll_table(1)", show=False),
-        Binding("pageup", "scroll_table(-8)", show=False),
-        Binding("pagedown", "scroll_table(8)", show=False),
+        Binding("up", "scroll_table(-1)", show=False),
+        Binding("down", "scroll_table(1)", show=False),
+        # a presenter's remote sends the page keys
+        Binding("k", "turn(-1, 1)", show=False),
+        Binding("j", "turn(1, 1)", show=False),
+        Binding("pageup", "turn(-1, 8)", show=False),
+        Binding("pagedown", "turn(1, 8)", show=False),
     ]
 
     def __init__(self) -> None:
@@ -137,6 +142,17 @@ class PlayScreen(WhatIfKeys):
         """Next or previous step."""
         self.player.playing.go_step(self.player.step_index + way)
         self._moved()
+
+    def action_turn(self, way: int, rows: int) -> None:
+        """Next or previous step; of the unfolded table, rows on or back."""
+        if self.is_unfolded:
+            self.action_scroll_table(way * rows)
+        else:
+            self.action_step(way)
+
+    def action_edge(self, is_last: int) -> None:
+        """To the first or the last step."""
+        self.action_jump(len(self.player.timeline.steps) if is_last else 1)
 
     def action_jump(self, number: int) -> None:
         """To a step by its number, from 1."""
