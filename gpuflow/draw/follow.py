@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from gpuflow.draw.focus import seen_rank
 from gpuflow.draw.gpu import SIGNS
 from gpuflow.draw.kv import NOTHING
-from gpuflow.draw.moves import partners
+from gpuflow.draw.moves import partners, replay_of
 from gpuflow.draw.tiles import AT_REST
 from gpuflow.draw.view import PlayView
+from gpuflow.engine.state import SWITCH, Replay, ReplayRow
 from gpuflow.units import format_bytes
 
 MOST_NAMED = 3
@@ -42,6 +45,27 @@ def follow_forms(view: PlayView, rank: int) -> list[str]:
         (who,),
     )
     return [" · ".join(form) for form in forms]
+
+
+def replay_in_view(view: PlayView) -> Replay | None:
+    """The replay to draw, with the ranks of the group that is looked at."""
+    replay, span, focus = replay_of(view.state), view.state.span, view.focus
+    if replay is None or span is None or focus is None:
+        return replay
+    rank = seen_rank(focus, view.scene.mesh, span.stage)
+    group = next((group for group in span.groups if rank in group), span.groups[0])
+    names = {SWITCH: SWITCH, **dict(zip(span.groups[0], group, strict=True))}
+
+    def renamed(rows: tuple[ReplayRow, ...]) -> tuple[ReplayRow, ...]:
+        return tuple(replace(row, rank=names[row.rank]) for row in rows)
+
+    return replace(
+        replay,
+        before=renamed(replay.before),
+        now=renamed(replay.now),
+        after=renamed(replay.after),
+        transfers=tuple((names[a], names[b]) for a, b in replay.transfers),
+    )
 
 
 def doing_words(view: PlayView, rank: int, *, is_brief: bool = False) -> str:

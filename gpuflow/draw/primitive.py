@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
+from gpuflow.draw.follow import replay_in_view
 from gpuflow.draw.gpu import GpuPainter
 from gpuflow.draw.links import flow_role, span_labels
-from gpuflow.draw.moves import Held, number_width, replay_of
+from gpuflow.draw.moves import Held, number_width
 from gpuflow.draw.view import PlayView
 from gpuflow.draw.wrap import wrap
 from gpuflow.engine.state import SWITCH, Replay, ReplayRow
@@ -94,7 +95,7 @@ def _row_picture(view: PlayView, span: Span, card: str, room: int) -> list[Piece
         arrow,
         Piece(view.scene.word(f"card.{card}.after"), "good"),
     ]
-    replay = replay_of(view.state)
+    replay = replay_in_view(view)
     if replay is None:
         count = Piece(f"  {messages_text(view, span)}", "dim")
         return next((f for f in ([*letters, count], letters) if width_of(f) <= room), [])
@@ -144,7 +145,7 @@ def draw_primitive_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
     canvas.box(area, role, title=title, right_title=(badge,))
     inner = area.inner(1)
     _panel_words(canvas, view, span, inner)
-    replay = replay_of(view.state)
+    replay = replay_in_view(view)
     rest = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1)
     if replay is None:
         pieces = (
@@ -159,7 +160,7 @@ def draw_primitive_panel(canvas: Canvas, view: PlayView, area: Rect) -> None:
 
 def _panel_words(canvas: Canvas, view: PlayView, span: Span, inner: Rect) -> None:
     """The real message in words: size, time, rate, how often, where the time comes from."""
-    scene, replay = view.scene, replay_of(view.state)
+    scene, replay = view.scene, replay_in_view(view)
     words = [messages_text(view, span)]
     if replay is not None:
         words.append(

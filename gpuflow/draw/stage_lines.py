@@ -25,10 +25,20 @@ def draw_lines(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic
         stage = plan.first_stage + i
         cells = plan.cells[i]
         _line(canvas, view, painter, frame, cells, stage, plan.per_cell, traffic)
+        if _is_cut(view, plan, i):
+            canvas.put(frame.x, frame.y, "…", "dim")
         if i + 1 < len(plan.frames) and plan.frames[i + 1].y - frame.y > 1:
             _pipe(canvas, view, Rect(frame.x, frame.y + 1, frame.width, 1), stage, traffic)
     _head(canvas, view, plan, painter)
     _foot(canvas, view, plan, traffic)
+
+
+def _is_cut(view: PlayView, plan: StagePlan, i: int) -> bool:
+    """Whether stages before or after this row are not in the picture."""
+    stages = view.scene.mesh.parallel.pp
+    is_first = i == 0 and plan.first_stage > 0
+    is_last = i + 1 == len(plan.frames) and plan.first_stage + i + 1 < stages
+    return (is_first or is_last) and not is_lit(view, plan.first_stage + i)
 
 
 def _line(

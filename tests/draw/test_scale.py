@@ -292,3 +292,28 @@ def test_in_a_large_all_to_all_every_rank_talks_to_every_other(
     view = view_at((200, 60), "en", screen_s, overrides=EXPERTS, focus=focus)
     line = draw_play(view).text().splitlines()[2]
     assert "» sends to 63 GPUs, « receives from 63 GPUs" in line
+
+
+def test_the_replay_is_that_of_the_group_in_view(
+    moments_of: Callable[..., Moments],
+    middle_of: Callable[[Moments, int, str], float],
+    view_at: Callable[..., PlayView],
+) -> None:
+    screen_s = middle_of(moments_of(**THOUSAND), 4, "all_reduce")
+    for focus, names in ((None, "GPU8 "), (Focus(level="group", rank=515), "GPU520")):
+        view = view_at((120, 40), "en", screen_s, overrides=THOUSAND, focus=focus)
+        panel = draw_play(view).text().split("Primitive in use")[1]
+        assert names in panel
+
+
+def test_rows_of_stages_that_go_on_say_so(
+    moments_of: Callable[..., Moments],
+    middle_of: Callable[[Moments, int, str], float],
+    view_at: Callable[..., PlayView],
+) -> None:
+    screen_s = middle_of(moments_of(**THOUSAND), 4, "all_reduce")
+    rows = draw_play(view_at((80, 24), "en", screen_s, overrides=THOUSAND)).text().splitlines()
+    stages = [row for row in rows if "MiB" in row and "│ KV" in row]
+    assert len(stages) < 16
+    assert [row[0] for row in stages[:-1]].count("…") == 0
+    assert stages[-1].startswith("…")
