@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib.util
 import os
 import pty
 import re
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pyte
 import pytest
@@ -210,3 +212,15 @@ def on_terminal() -> Iterator[Callable[..., Terminal]]:
     yield start
     for terminal in started:
         terminal.close()
+
+
+@pytest.fixture(scope="session")
+def terminals() -> ModuleType:
+    """Terminals for any program, and an ssh server: those of the benchmarks."""
+    harness = Path(__file__).parents[1] / "benchmarks" / "terminals.py"
+    spec = importlib.util.spec_from_file_location("terminals", harness)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-HARNESS = Path(__file__).parents[1] / "benchmarks" / "terminals.py"
 DEADLINE_S = 60.0
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-
-
-@pytest.fixture(scope="module")
-def terminals() -> ModuleType:
-    """Terminals and servers of the benchmarks."""
-    spec = importlib.util.spec_from_file_location("terminals", HARNESS)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
