@@ -136,15 +136,33 @@ def export(
 
         _write_bytes(output, file, png(pictures, look, language, font or ()))
         return 0
-    from gpuflow.exporters.pictures import WRITERS
+    from gpuflow.exporters.pictures import WRITERS, html
 
+    if form == "html":
+        _write(output, file, html(pictures, look, language, _closings(film)))
+        return 0
     _write(output, file, WRITERS[form](pictures, look, language))
     return 0
 
 
+def _closings(film: Film) -> dict[str, str]:
+    """What is worth remembering of each step, by the title of its picture."""
+    found = {}
+    for index, step in enumerate(film.scene.texts):
+        said = ascii_text(step.takeaway) if film.is_ascii else step.takeaway
+        found[_title(film, index)] = said
+    return found
+
+
+def _title(film: Film, index: int) -> str:
+    """Number and title of a step, for its picture."""
+    title = film.scene.t("text.heading", step=index + 1, title=film.scene.texts[index].title)
+    return ascii_text(title) if film.is_ascii else title
+
+
 def _stills(film: Film, at: str | None, step: str | None) -> list[tuple[str, Frame]]:
     """Pictures of one moment, one step or all steps, with their titles."""
-    timeline, texts = film.pace.timeline, film.scene.texts
+    timeline = film.pace.timeline
     if at is not None:
         moment_s = moment_of(at, timeline, film.pace)
         index = film.pace.stretch(moment_s).step
@@ -154,13 +172,7 @@ def _stills(film: Film, at: str | None, step: str | None) -> list[tuple[str, Fra
         frames = [(index, film.still(index))]
     else:
         frames = [(index, film.still(index)) for index in range(len(timeline.steps))]
-    titles = [
-        film.scene.t("text.heading", step=index + 1, title=texts[index].title)
-        for index, _ in frames
-    ]
-    if film.is_ascii:
-        titles = [ascii_text(title) for title in titles]
-    return [(title, frame) for title, (_, frame) in zip(titles, frames, strict=True)]
+    return [(_title(film, index), frame) for index, frame in frames]
 
 
 def _form_of(file: str | None) -> str:

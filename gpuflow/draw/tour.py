@@ -46,15 +46,15 @@ def stop_words(pace: Pace, stop: Stop, language: Language) -> StopWords:
 
 
 def stop_caption(
-    words: StopWords, number: int, count: int, language: Language, *, hint: str
+    words: StopWords, number: int, count: int, language: Language, *, keys: str
 ) -> Caption:
-    """The words with how far the tour is, and which key does what."""
+    """The words with how far the tour is; `keys` is the locale key of which key does what."""
     progress = t("tour.progress", language, number=number, count=count)
     return Caption(
         title=f"{progress} · {words.title}",
         lead=words.lead,
         text=words.text,
-        hint=t(hint, language),
+        hint=t(keys, language),
         needs_room=True,
     )
 

@@ -116,8 +116,20 @@ def _n(value: float) -> str:
 # ---------------------------------------------------------------- HTML
 
 
-def html(pictures: Sequence[Titled], theme: Theme, language: str) -> str:
-    """A web page with all pictures and links between them; it asks the network for nothing."""
+def html(
+    pictures: Sequence[Titled],
+    theme: Theme,
+    language: str,
+    closings: Mapping[str, str] | None = None,
+) -> str:
+    """A web page with all pictures and links between them; it asks the network for nothing.
+
+    Args:
+        pictures: In their order.
+        theme: Colours.
+        language: Of the page.
+        closings: By a picture's title, the sentence under it.
+    """
     lang = "zh-CN" if language == "zh" else language
     lines = [
         "<!DOCTYPE html>",
@@ -145,6 +157,9 @@ def html(pictures: Sequence[Titled], theme: Theme, language: str) -> str:
     for number, (title, frame) in enumerate(pictures, start=1):
         lines.append(f'<h2 id="step-{number}">{escape(title)}</h2>')
         lines.append("<pre>" + "\n".join(map(_html_row, frame.rows)) + "</pre>")
+        closing = (closings or {}).get(title, "")
+        if closing:
+            lines.append(f"<p><strong>{escape(closing)}</strong></p>")
     return "\n".join([*lines, "</body>", "</html>"])
 
 

@@ -53,4 +53,5 @@ def _step(timeline: Timeline, step: StepTime, language: Language) -> str:
     said = [texts.summary, texts.detail]
     said += [t("plain.network", language, text=texts.network)] if texts.network else []
     said += [t("plain.latency", language, text=texts.latency)] if texts.latency else []
+    said += [t("plain.takeaway", language, text=texts.takeaway)] if texts.takeaway else []
     return "\n\n".join([f"### {_line(heading)}", *(_line(text) for text in said if text)])

@@ -79,20 +79,24 @@ class Touring:
 
     # ------------------------------------------------------------ words
 
-    def caption(self, *, hint: str = "") -> Caption:
-        """The words of the stop; on the way there only its title."""
+    def caption(self, *, keys: str = "") -> Caption:
+        """The words of the stop; on the way there only its title.
+
+        Args:
+            keys: Locale key of what is said of keys; without one the usual.
+        """
         language = self.app.language
         key = (self.index, language)
         if key not in self._words:
             self._words[key] = stop_words(self.app.pace, self.stop, language)
         words, count = self._words[key], len(self.stops)
         if self.is_travelling:
-            words, hint = replace(words, lead="", text=""), "tour.hint.travel"
+            words, keys = replace(words, lead="", text=""), "tour.hint.travel"
         is_last = self.index == count - 1
-        hint = hint or ("tour.hint.last" if is_last else "tour.hint")
+        keys = keys or ("tour.hint.last" if is_last else "tour.hint")
         if self.app.size.width < NARROW:
-            hint = "tour.hint.short"
-        return stop_caption(words, self.index + 1, count, language, hint=hint)
+            keys = "tour.hint.short"
+        return stop_caption(words, self.index + 1, count, language, keys=keys)
 
     def captioned(self, view: PlayView) -> PlayView:
         """The play screen with the words of the stop, where there is a tour."""
@@ -101,7 +105,7 @@ class Touring:
         told = replace(view, caption=self.caption())
         if self.is_travelling or view.page + 1 >= page_count(told):
             return told
-        return replace(view, caption=self.caption(hint="tour.hint.pages"))
+        return replace(view, caption=self.caption(keys="tour.hint.pages"))
 
     # ------------------------------------------------------------ coming and going
 
@@ -109,6 +113,7 @@ class Touring:
         """From the first stop."""
         if self.app.predicting.is_on:
             self.app.predicting.toggle()
+        self.app.what_if.is_open = False
         self.stops = tour_stops(self.app.pace)
         if not self.stops:
             self.app.notify(t("import_trace.play.no_tour", self.app.language), markup=False)

@@ -26,6 +26,8 @@ SILENT = {"record", "schema", "import"}
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("play",),
+    ("tour", "--tp", "8", "--pp", "1"),
+    ("notes",),
     ("estimate", "moe-ep4"),
     ("estimate", "--explain", "--output", "1", "--ttft", "100ms"),
     ("estimate", "--profile", "ideal", "--tp", "1", "--pp", "1"),

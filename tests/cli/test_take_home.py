@@ -195,3 +195,12 @@ def test_a_file_that_cannot_be_written_is_said_in_a_line(
     assert result.code == 2
     assert "cannot be written" in result.err
     assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(("form", "sentence"), [("html", "<strong>{}"), ("md", "To remember: {}")])
+def test_pages_close_each_step_with_what_is_to_be_remembered(
+    form: str, sentence: str, gpuflow: Any
+) -> None:
+    page = gpuflow("export", "--profile", "ideal", "--to", form, "--lang", "en").out
+    for words in ("Handing out the prompt moves 2 KiB", "PP buys memory, not speed"):
+        assert page.count(sentence.format(words)) == 1

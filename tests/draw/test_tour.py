@@ -37,7 +37,7 @@ def stop_at(moments_of: Callable[..., Moments]) -> At:
             is_playing=True,
         )
         words = stop_words(pace, stop, language)
-        return view, stop_caption(words, 5, 23, language, hint="tour.hint")
+        return view, stop_caption(words, 5, 23, language, keys="tour.hint")
 
     return get
 

@@ -61,6 +61,6 @@ class ExploreStop(ExploreScreen, inherit_bindings=False):
         if not self.player.playing.is_animated:
             self.position = float(self.rounds)
         has_more = self.page + 1 < self._pages()
-        caption = self.player.touring.caption(hint="tour.hint.pages" if has_more else "")
+        caption = self.player.touring.caption(keys="tour.hint.pages" if has_more else "")
         frame = draw_explorer_stop(self.view(), caption, self.page)
         self.query_one(FrameCanvas).show(frame, self.player.look)
