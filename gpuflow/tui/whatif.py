@@ -27,7 +27,7 @@ from gpuflow.engine.whatif import (
     side_of,
     with_setting,
 )
-from gpuflow.errors import GpuflowError, Problem
+from gpuflow.errors import InputError, Problem
 from gpuflow.scenario.spec import Language, Scenario
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.playing import Playing
@@ -155,7 +155,7 @@ class WhatIf:
             return None
         try:
             scenario = self._vary(settings) if settings else self._original.scenario
-        except GpuflowError as error:
+        except InputError as error:
             if self._refused is None and error.problems:
                 self._refused = (name, value, error.problems[0])
             return None
