@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gpuflow.importers.trace.expected import with_expected
+from gpuflow.importers.trace.order import likely_kinds
 from gpuflow.importers.trace.reading import Reading, read_trace
 from gpuflow.importers.trace.runs import compare, runs_of
 from gpuflow.scenario import catalog
@@ -56,7 +57,7 @@ FIELD = {
         50.1,
         45.9,
         "2 step",
-        {"device_not_rank", "kind_unknown", "group_assumed"},
+        {"device_not_rank", "kind_unknown", "kind_likely", "group_assumed"},
     ),
     "mi300x-1gpu-vllm-decode-hipgraph-nocomm.json.gz": Field(
         "mi300x",
@@ -122,6 +123,31 @@ def test_a_name_that_hides_the_collective_is_looked_behind(inputs: Path) -> None
         "broadcast": [20 * 8, 9600 * 2],
         "unknown": [None],
     }
+
+
+def test_what_hides_its_name_is_guessed_by_its_place_and_not_counted(inputs: Path) -> None:
+    name = "mi300x-8rank-rccl-generic-kernelname-rank0.json.gz"
+    reading = read_trace(str(inputs / "traces" / name))
+    guess = next(doubt for doubt in reading.doubts if doubt.code == "kind_likely")
+    assert guess.values["found"] == ["3 × all_reduce", "2 × broadcast"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "likely"),
+    [
+        ("?ababab", {"b": 1}),
+        ("ab?bab??", {"a": 2, "b": 1}),
+        ("aabaa?aab", {"b": 1}),
+        ("?aaaa", {}),
+        ("?abba", {}),
+        ("????", {}),
+        ("", {}),
+    ],
+)
+def test_an_order_that_repeats_tells_what_is_missing(kinds: str, likely: dict[str, int]) -> None:
+    names: dict[str, Any] = {"?": "unknown", "a": "all_reduce", "b": "broadcast"}
+    found = likely_kinds([names[sign] for sign in kinds])
+    assert found == {names[sign]: count for sign, count in likely.items()}
 
 
 def test_a_cpu_trace_says_what_ran_on_the_host(inputs: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpuflow.importers.trace.doubt import Doubt
 from gpuflow.importers.trace.head import Head
 from gpuflow.importers.trace.kernels import KernelTable
+from gpuflow.importers.trace.order import likely_kinds
 from gpuflow.importers.trace.rows import Rows
 from gpuflow.importers.trace.stream import Faults
 from gpuflow.importers.trace.talks import Collective, Talk
@@ -55,6 +56,10 @@ def talk_doubts(
     unknown = sum(talk.kind == "unknown" for talk in talks)
     if unknown:
         doubts.append(Doubt("kind_unknown", {"count": unknown}))
+        likely = likely_kinds([talk.kind for talk in talks])
+        if likely:
+            found = [f"{count} × {kind}" for kind, count in sorted(likely.items())]
+            doubts.append(Doubt("kind_likely", {"found": found}))
     sizeless = sum(
         talk.size_bytes is None and talk.kind not in {"unknown", "barrier"} for talk in talks
     )

@@ -115,7 +115,7 @@ def own_name(name: str) -> str:
     Example:
         >>> own_name("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)")
         'vllm::cross_device_reduce_1stage'
-        >>> own_name("_ZN7deep_ep9intranode8combineI13__nv_bfloat16Li8EEEvPT_")
+        >>> own_name("_ZN7deep_ep9intranode7combineI13__nv_bfloat16Li8EEEvPT_")
         'deep_ep::intranode::combine'
     """
     name = name[:MOST_READ]

@@ -106,7 +106,7 @@ def _ranks(cut: Cut) -> int:
 
 
 def _model(reading: Reading, cut: Cut, stand_in: ModelSpec) -> ModelSpec:
-    """The trace's model; where nobody knows it, one of as many layers that has no name."""
+    """The trace's model; where nobody knows it, a stand-in of as many layers that says so."""
     known = reading.model
     n_layers = max(cut.n_layers, 1)
     if known is not None and len(known.layers) == n_layers:
@@ -121,7 +121,7 @@ def _model(reading: Reading, cut: Cut, stand_in: ModelSpec) -> ModelSpec:
         else layer
         for kind in kinds
     )
-    title = known.title if known is not None else "?"
+    title = known.title if known is not None else f"{stand_in.title} (stand-in)"
     return replace(known or stand_in, title=title, layers=layers)
 
 

@@ -115,7 +115,7 @@ def talks_of(
     rows: Callable[[int], bool],
     guessed_bytes: Callable[[int], int | None],
 ) -> list[Talk]:
-    """The communicating kernels, understood.
+    """The communicating kernels in the order in which they ran, understood.
 
     Args:
         table: The trace.
@@ -144,7 +144,7 @@ def talks_of(
             size = guessed_bytes(row)
         is_made = is_made and size is not None
         found.append(Talk(row, kind, ranks, size, said is None, named.algorithm, is_made))
-    return found
+    return sorted(found, key=lambda talk: table.start_us[talk.row])
 
 
 def _kind(named: Named, message: Message | None, annotated: Callable[[], Kind]) -> Kind:
@@ -189,7 +189,7 @@ def _collective(
 ) -> Collective:
     order = sorted(range(len(talks)), key=lambda place: table.start_us[talks[place].row])
     talks = [talks[place] for place in order]
-    lengths = [1e-6 * table.length_us[talk.row] for talk in talks]
+    lengths = [table.length_us[talk.row] / 1e6 for talk in talks]
     sizes: dict[tuple[int | None, int | None], list[float]] = {}
     for talk, length in zip(talks, lengths, strict=True):
         sizes.setdefault((talk.size_bytes, talk.ranks), []).append(length)
