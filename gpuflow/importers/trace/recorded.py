@@ -70,7 +70,7 @@ def recorded_timeline(reading: Reading) -> Timeline | None:
     return Timeline(
         scenario=scenario,
         spans=spans,
-        steps=_steps(scenario, spans),
+        steps=_steps(reading, cut, scenario, spans),
         # No moment of it is known to be the first token.
         ttft_s=math.inf,
         tpot_s=0.0,
@@ -199,12 +199,17 @@ def _algorithm(talk: Talk, kind: Collective) -> str:
     return said if said in ALGORITHMS[kind] else default_algorithm(kind)
 
 
-def _steps(scenario: Scenario, spans: tuple[Span, ...]) -> tuple[StepTime, ...]:
-    """Times of the steps; all of them have something to do."""
+def _steps(
+    reading: Reading, cut: Cut, scenario: Scenario, spans: tuple[Span, ...]
+) -> tuple[StepTime, ...]:
+    """Times of the steps; what is neither kernels nor talk is waiting, for the host as a rule."""
     steps: list[StepTime] = []
     for index, spec in enumerate(scenario.steps):
         own = [span for span in spans if span.step == index]
+        whole = sum(span.duration_s for span in own)
         talks = sum(span.duration_s for span in own if span.collective is not None)
+        start_s, end_s = cut.start_s + own[0].start_s, cut.start_s + own[-1].end_s
+        computing = min(_computing_s(reading, start_s, end_s), whole - talks)
         steps.append(
             StepTime(
                 index=index,
@@ -212,11 +217,20 @@ def _steps(scenario: Scenario, spans: tuple[Span, ...]) -> tuple[StepTime, ...]:
                 phase=spec.phase,
                 start_s=own[0].start_s,
                 end_s=own[-1].end_s,
-                compute_s=sum(span.duration_s for span in own) - talks,
+                compute_s=computing,
                 communication_s=talks,
-                host_s=0.0,
+                host_s=whole - talks - computing,
                 first_span=own[0].index,
                 last_span=own[-1].index + 1,
             )
         )
     return tuple(steps)
+
+
+def _computing_s(reading: Reading, start_s: float, end_s: float) -> float:
+    """Seconds in which a kernel of the busiest queue computes."""
+    queue = reading.queue
+    if queue is None:
+        return 0.0
+    inside = (queue.start_s >= start_s - 1e-12) & (queue.start_s < end_s) & (queue.talk < 0)
+    return float((queue.end_s[inside] - queue.start_s[inside]).sum())

@@ -153,7 +153,9 @@ def _latency(told: Told, section: int, language: Language) -> str:
     head = told.reading.head
     lengths = [p.end_s - p.start_s for p in told.pieces(section) if p.talk is not None]
     parts = []
-    if lengths:
+    if len(lengths) == 1:
+        parts.append(_word("latency_one", language, time=format_time(lengths[0])))
+    elif lengths:
         parts.append(
             _word(
                 "latency",
