@@ -21,7 +21,7 @@ from gpuflow.exporters.schemas import document_names, document_schema
 from gpuflow.scenario.spec import Collective, Phase, TrafficClass
 
 DATA = Path(__file__).parents[1] / "data"
-SILENT = {"record", "schema", "import"}
+SILENT = {"record", "schema", "serve", "import"}
 """They print no document of their own, only problems."""
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
