@@ -138,6 +138,7 @@ async def reset(app: PlayerApp) -> None:
     screen = play(app)
     screen.action_fold()
     screen.tab = screen.page = 0
+    app.focusing.focus = None
     app.playhead.__init__(app.pace.duration_s, is_playing=False)  # type: ignore[misc]
     app.language, app.look = "en", load_theme("dark")
     screen.redraw()
@@ -269,6 +270,11 @@ COMMAND_KEYS = {
     "table": "t",
     "ask": "a",
     "big": "B",
+    "zoom_in": "z",
+    "zoom_out": "Z",
+    "focus_next": "right_square_bracket",
+    "focus_previous": "left_square_bracket",
+    "follow": "f",
     "what_if": "w",
     "primitives": "c",
     "basics": "b",
@@ -287,7 +293,7 @@ def test_a_command_does_what_its_key_does(make_app: Callable[..., PlayerApp]) ->
         screen, head = play(app), app.playhead
         place = head.moment_s if not head.is_playing else step(app)
         return (
-            *(place, head.speed, head.is_playing, screen.tab, screen.page),
+            *(place, head.speed, head.is_playing, screen.tab, screen.page, app.focusing.focus),
             *(table_height(app) > 0, type(app.screen), app.look.name, app.language),
             *explored(app),
         )
