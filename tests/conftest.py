@@ -13,6 +13,9 @@ from gpuflow.scenario.spec import Scenario
 
 Load = Callable[..., Scenario]
 
+os.environ["GPUFLOW_CONFIG"] = ""
+"""Whoever runs the tests may have defaults of their own; here nobody has."""
+
 
 @pytest.fixture(scope="session")
 def load() -> Load:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gpuflow import __version__, words
+from gpuflow.cli.config import Config, read_config
 from gpuflow.cli.failures import exit_code_of
 from gpuflow.cli.import_ import import_program, import_verb
 from gpuflow.cli.kiosk import refuse_readers
@@ -16,6 +18,7 @@ from gpuflow.cli.options import FORMATS, Format, look_ahead
 from gpuflow.cli.output import Output, output_for
 from gpuflow.cli.streams import CHINESE, WriteError, can_show, closing, prepare_streams
 from gpuflow.cli.verbs import VerbCommand, VerbGroup, as_command
+from gpuflow.errors import InputError
 
 VERBS: dict[str, str | Callable[..., int | None]] = {
     "play": "play:play",
@@ -100,11 +103,14 @@ def run(arguments: Sequence[str]) -> int:
     verb = early.verb if early.verb in {*VERBS, "import"} else "play"
     if verb == "import":
         verb = import_verb(arguments)
-    output = output_for(streams, early, verb)
+    config, trouble = _config(arguments)
+    output = output_for(streams, early, verb, config)
     if early.lang == "zh" and not can_show(streams.stdout, CHINESE):
         output.tell(words.t("encoding", "en", encoding=streams.stdout.encoding))
     with closing(streams) as status:
         try:
+            if trouble is not None and verb != "doctor" and not _asks_about_program(arguments):
+                raise trouble
             status.code = _call(_with_verb(arguments, early.verb), output)
         except WriteError:
             raise
@@ -115,10 +121,23 @@ def run(arguments: Sequence[str]) -> int:
     return status.code
 
 
+def _config(arguments: Sequence[str]) -> tuple[Config, InputError | None]:
+    """The user's defaults, or what is wrong with them; a kiosk has none."""
+    if "--kiosk" in arguments:
+        return Config(), None
+    try:
+        return read_config(os.environ), None
+    except InputError as error:
+        return Config(), error
+
+
+def _asks_about_program(arguments: Sequence[str]) -> bool:
+    return bool({"--help", "-h", "--version"} & set(arguments))
+
+
 def _with_verb(arguments: Sequence[str], verb: str) -> list[str]:
     """Without a verb, `play` is meant."""
-    is_about_program = {"--help", "-h", "--version"} & set(arguments)
-    return [*arguments] if verb or is_about_program else ["play", *arguments]
+    return [*arguments] if verb or _asks_about_program(arguments) else ["play", *arguments]
 
 
 def _call(arguments: list[str], output: Output) -> int:

@@ -6,13 +6,16 @@ import os
 from collections.abc import Mapping
 
 from gpuflow.cells import sanitise
+from gpuflow.cli.config import config_file, read_config
 from gpuflow.cli.output import Output
 from gpuflow.cli.streams import Streams
 from gpuflow.draw.compact import form_of
 from gpuflow.draw.play import fits
 from gpuflow.draw.theme import theme_for
+from gpuflow.errors import InputError
 from gpuflow.exporters.tables import NOTHING, Column, Table, table_of
 from gpuflow.units import format_count
+from gpuflow.words import report
 
 LINE, WIDE = "─", "\u4e2d"
 WIDE_CELLS = 2
@@ -39,6 +42,10 @@ def doctor(output: Output) -> int:
         )
     else:
         output.tables(_table("terminal", has, output), _table("use", use, output))
+    try:
+        read_config(os.environ)
+    except InputError as error:
+        output.tell(report(error.problems, output.language))
     return 0
 
 
@@ -87,17 +94,23 @@ def use_of(has: Facts, output: Output) -> Facts:
         layout = "full" if fits(columns, rows) else form_of(columns, rows)
     is_played = output.streams.is_terminal() and has_size
     colours = has["colours"] if isinstance(has["colours"], int) else 16
-    has_lines = bool(has["can_draw"]) and has["line_cells"] != WIDE_CELLS
+    own = output.config
+    has_lines = bool(has["can_draw"]) and has["line_cells"] != WIDE_CELLS and not own.is_ascii
     return {
         "mode": "player" if is_played else "text",
         "layout": layout,
         "language": output.language if has_lines else "en",
         "signs": "unicode" if has_lines else "ascii",
         "colour": output.has_color,
-        "theme": theme_for(os.environ, colours=colours) if output.has_color else None,
-        "fps": default_fps(os.environ),
+        "theme": _theme(own.theme, colours) if output.has_color else None,
+        "fps": own.fps or default_fps(os.environ),
+        "config": str(path) if (path := config_file(os.environ)) else None,
         "advice": _advice(has),
     }
+
+
+def _theme(own: str | None, colours: int) -> str:
+    return own or theme_for(os.environ, colours=colours)
 
 
 def _advice(has: Facts) -> str | None:

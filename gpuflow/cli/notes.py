@@ -28,7 +28,8 @@ def notes(
     theme: ThemeOption = None,
 ) -> int:
     """Follow a player, or write the notes of a scenario."""
-    follows = request == Request() and not plain and output.format != "json"
+    own = Request(profile=output.config.profile)
+    follows = request in (Request(), own) and not plain and output.format != "json"
     if pid is not None and not follows:
         raise bad_option("--pid", "option_pid_follows")
     if follows and output.streams.is_terminal():
@@ -39,9 +40,9 @@ def notes(
 
         options = PlayerOptions(
             language=output.language,
-            theme_name=theme,
+            theme_name=theme or output.config.theme,
             has_color=output.has_color,
-            is_ascii=ascii_,
+            is_ascii=ascii_ or output.config.is_ascii,
         )
         return run_notes(settled(options, os.environ), runtime_folder(os.environ), pid)
     from gpuflow.cli.request import inputs_of, scenario_of

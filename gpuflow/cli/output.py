@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from gpuflow import words
+from gpuflow.cli.config import Config
 from gpuflow.cli.options import Early, Format
 from gpuflow.cli.streams import CHINESE, Streams, can_show, write_data
 from gpuflow.exporters.grid import grid_text, painter
@@ -37,6 +38,8 @@ class Output:
     """Entries that every JSON document gets."""
     no_color: bool = False
     """Whether the command line says so, whatever stdout is."""
+    config: Config = field(default_factory=Config)
+    """The user's own defaults."""
 
     def write(self, text: str) -> None:
         """One piece of data, a line end added."""
@@ -88,10 +91,11 @@ class Output:
         write_data(self.streams, text, may_be_lost=self.verb == "play")
 
 
-def output_for(streams: Streams, early: Early, verb: str) -> Output:
-    """The output of this run, by the command line, the environment and the streams."""
-    environ = os.environ
-    language = words.language_of(early.lang, environ)
+def output_for(streams: Streams, early: Early, verb: str, config: Config | None = None) -> Output:
+    """The output of this run, by command line, environment, the user's file and the streams."""
+    environ, config = os.environ, config or Config()
+    own = None if environ.get("GPUFLOW_LANG") else config.lang
+    language = words.language_of(early.lang or own, environ)
     if early.lang is None and language == "zh" and not can_show(streams.stdout, CHINESE):
         # A locale that means Chinese on a stream that cannot carry it: English can be read.
         language = "en"
@@ -103,6 +107,7 @@ def output_for(streams: Streams, early: Early, verb: str) -> Output:
         has_color(streams.stdout, environ, early.no_color),
         terminal_width(streams.stdout),
         no_color=early.no_color,
+        config=config,
     )
 
 

@@ -90,6 +90,8 @@ def play(
 
     if kiosk:
         refuse_files(request)
+    config = output.config
+    ascii_ = ascii_ or config.is_ascii
     scenario = scenario_of(request)
     focus = focus_of(zoom, follow, scenario)
     timeline = simulate(scenario)
@@ -153,7 +155,7 @@ def play(
         timeline,
         PlayerOptions(
             language=output.language,
-            theme_name=theme,
+            theme_name=theme or config.theme,
             start_s=start_s,
             has_color=output.has_color,
             is_ascii=ascii_,
@@ -161,7 +163,7 @@ def play(
             explore=subject,
             explore_round=first.round,
             notice=shortage,
-            fps=fps,
+            fps=fps or config.fps,
             is_playing=not no_animation if autoplay is None else autoplay,
             loops=loop,
             only_step=only,
@@ -172,6 +174,7 @@ def play(
             locks=locks_of(request),
             is_asking=ask,
             is_big=big,
+            keys=config.keys,
             focus=focus,
         ),
     )

@@ -49,8 +49,11 @@ def play_recorded(
     options = PlayerOptions(
         language=output.language,
         start_s=start_s,
+        theme_name=output.config.theme,
         has_color=output.has_color,
-        is_ascii=is_ascii,
+        is_ascii=is_ascii or output.config.is_ascii,
+        fps=output.config.fps,
+        keys=output.config.keys,
     )
     return run_player(timeline, options)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache, wraps
 from typing import Any, get_type_hints
 
@@ -76,6 +76,7 @@ def as_command(function: Verb, *, formats: tuple[Format, ...] = FORMATS) -> Call
             changes = kind(**{field: values[field] for field in request})
             given[name] = changes
             if isinstance(changes, Request):
+                changes = given[name] = _with_profile(changes, output)
                 from gpuflow.cli.calibrated import calibrated
 
                 output = _announced(changes, output)
@@ -86,6 +87,17 @@ def as_command(function: Verb, *, formats: tuple[Format, ...] = FORMATS) -> Call
     command.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
     command.__annotations__ = {argument.name: argument.annotation for argument in arguments}
     return command
+
+
+def _with_profile(request: Request, output: Output) -> Request:
+    """The request with the user's own profile, where nothing else says which."""
+    own = output.config.profile
+    if own is None or request.profile is not None or request.launch is not None:
+        return request
+    from gpuflow.scenario.load import scenario_names
+
+    is_shipped = request.scenario is None or request.scenario in scenario_names()
+    return replace(request, profile=own) if is_shipped else request
 
 
 def _announced(request: Request, output: Output) -> Output:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpuflow.cells import cell_width
+from gpuflow.draw.bound import first_key, keys_shown
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.caption import caption_pages, draw_caption
 from gpuflow.draw.focus import Part
@@ -90,7 +91,11 @@ def draw_big(canvas: Canvas, view: PlayView) -> None:
         for y, line in enumerate(lines, start=layout.sentence.y):
             canvas.put(layout.sentence.x, y, line, "strong", width=layout.sentence.width)
     _figures(canvas, view, layout.figures)
-    hint = view.scene.word("big.hint.play" if view.is_playing else "big.hint.pause")
+    bound = view.scene.bound
+    keys = {name: first_key(name, bound) for name in ("play", "big", "help", "quit")}
+    step = keys_shown("step", "←→", bound, is_short=True)
+    form = "big.hint.play" if view.is_playing else "big.hint.pause"
+    hint = view.scene.word(form, step=step, **keys)
     canvas.put(layout.keys.x, layout.keys.y, hint, "key", width=layout.keys.width)
 
 

@@ -204,7 +204,8 @@ def _figures(canvas: Canvas, view: PlayView, area: Rect) -> None:
 
 def _keys(canvas: Canvas, view: PlayView, row: Rect) -> None:
     """The hints that fit into one row, in their usual order."""
-    words = dict(zip((key.id for key in KEYS), hints(view.scene.language), strict=True))
+    pairs = hints(view.scene.language, view.scene.bound)
+    words = dict(zip((key.id for key in KEYS), pairs, strict=True))
     chosen: list[str] = []
     room = row.width
     for name in _KEYS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpuflow.cells import cell_width
+from gpuflow.draw.bound import keys_shown
 from gpuflow.draw.canvas import Piece
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.gpu import FAST, SIGNS
@@ -29,18 +30,23 @@ def draw_help(scene: Scene, width: int) -> Frame:
 
 
 def _keys(scene: Scene) -> Block:
-    indent = max(cell_width(key.show) for key in HELP_KEYS) + 2
+    shown = {key.id: keys_shown(key.id, key.show, scene.bound, is_short=False) for key in HELP_KEYS}
+    indent = max(map(cell_width, shown.values())) + 2
     lines = tuple(
-        Line(scene.t(f"help.{key.id}"), indent=indent, bullet=key.show) for key in HELP_KEYS
+        Line(scene.t(f"help.{key.id}"), indent=indent, bullet=shown[key.id]) for key in HELP_KEYS
     )
     return Block(title=(Piece(scene.t("help.keys"), "title"),), lines=lines)
 
 
 def _explore_keys(scene: Scene) -> Block:
     """The explorer's own keys; T, L, ?, Esc and q do there what they do everywhere."""
-    indent = max(cell_width(key.show) for key in EXPLORE_HELP_KEYS) + 2
+    shown = {
+        key.id: keys_shown(f"explore.{key.id}", key.show, scene.bound, is_short=False)
+        for key in EXPLORE_HELP_KEYS
+    }
+    indent = max(map(cell_width, shown.values())) + 2
     lines = tuple(
-        Line(scene.word(f"explore.help.{key.id}"), indent=indent, bullet=key.show)
+        Line(scene.word(f"explore.help.{key.id}"), indent=indent, bullet=shown[key.id])
         for key in EXPLORE_HELP_KEYS
     )
     return Block(title=(Piece(scene.word("explore.help.title"), "title"),), lines=lines)

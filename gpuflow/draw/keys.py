@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from gpuflow.cells import cell_width
+from gpuflow.draw.bound import Bound, keys_shown
 from gpuflow.draw.canvas import Canvas
 from gpuflow.draw.view import Scene
 from gpuflow.scenario.spec import Language
@@ -21,6 +23,7 @@ class Key:
     """As it is written."""
 
 
+NOTHING_BOUND: Bound = MappingProxyType({})
 LOOSE, TIGHT = 2, 1
 """Blanks between two hints."""
 KEYS: tuple[Key, ...] = (
@@ -106,9 +109,12 @@ def explore_hints(language: Language) -> tuple[tuple[str, str], ...]:
     return tuple((key.show, t(f"explore.key.{key.id}", language)) for key in EXPLORE_KEYS)
 
 
-def hints(language: Language) -> tuple[tuple[str, str], ...]:
+def hints(language: Language, bound: Bound = NOTHING_BOUND) -> tuple[tuple[str, str], ...]:
     """(key, word) of every hint."""
-    return tuple((key.show, t(f"ui.key.{key.id}", language)) for key in KEYS)
+    return tuple(
+        (keys_shown(key.id, key.show, bound, is_short=True), t(f"ui.key.{key.id}", language))
+        for key in KEYS
+    )
 
 
 def pack(pairs: Sequence[tuple[str, str]], width: int) -> list[list[tuple[str, str]]]:
@@ -130,14 +136,14 @@ def _pack(pairs: Sequence[tuple[str, str]], width: int, gap: int) -> list[list[t
     return rows
 
 
-def key_rows(language: Language, width: int) -> int:
+def key_rows(scene: Scene, width: int) -> int:
     """Rows that the hints take."""
-    return len(pack(hints(language), width))
+    return len(pack(hints(scene.language, scene.bound), width))
 
 
 def draw_keys(canvas: Canvas, scene: Scene, y: int) -> None:
     """The hints of the play screen from row `y` on."""
-    draw_hints(canvas, hints(scene.language), y)
+    draw_hints(canvas, hints(scene.language, scene.bound), y)
 
 
 def draw_hints(canvas: Canvas, every: Sequence[tuple[str, str]], y: int) -> None:

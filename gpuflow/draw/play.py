@@ -120,7 +120,7 @@ def page_count(view: PlayView) -> int:
 
 def layout_of(view: PlayView) -> Layout:
     """Divide the screen."""
-    keys = key_rows(view.scene.language, view.width)
+    keys = key_rows(view.scene, view.width)
     rows = view.height - keys
     header = 2 if rows >= 25 else 1
     if view.width >= WIDE_WIDTH and rows >= WIDE_ROWS:

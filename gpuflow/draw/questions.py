@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from string import ascii_uppercase
 
+from gpuflow.draw.bound import first_key
 from gpuflow.draw.view import Caption, Scene
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.question_choice import Choice, Question, written
@@ -78,7 +79,10 @@ def ahead_caption(scene: Scene, step: int) -> Caption:
     """The step's title alone: its text would give the answer away."""
     title = scene.t("text.heading", step=step + 1, title=scene.texts[step].title)
     return Caption(
-        title=title, lead=scene.word("ask.ahead"), text="", hint=scene.word("ask.hint_ahead")
+        title=title,
+        lead=scene.word("ask.ahead"),
+        text="",
+        hint=scene.word("ask.hint_ahead", a=first_key("ask", scene.bound)),
     )
 
 
@@ -150,4 +154,5 @@ def _title(scene: Scene, key: str, question: Question, place: tuple[int, int], w
 
 def _hint(scene: Scene, key: str, width: int) -> str:
     form = "" if width >= LONG_WIDTH else "_short" if width >= SHORT_WIDTH else "_shortest"
-    return scene.word(f"{key}{form}")
+    a, q = (first_key(name, scene.bound) for name in ("ask", "quit"))
+    return scene.word(f"{key}{form}", a=a, q=q)

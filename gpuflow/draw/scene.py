@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpuflow.draw.bound import Bound
 from gpuflow.draw.view import Scene, StepTexts
 from gpuflow.engine.facts import facts
 from gpuflow.engine.moment import Moments
@@ -11,18 +12,20 @@ from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.spec import Language, Text
 
 
-def scene_of(moments: Moments, language: Language) -> Scene:
+def scene_of(moments: Moments, language: Language, bound: Bound | None = None) -> Scene:
     """What a timeline shows in a language.
 
     Args:
         moments: States of the paced timeline.
         language: Of every word.
+        bound: Keys that were bound anew, by command.
     """
     timeline, pace = moments.timeline, moments.pace
     end = moments.at(pace.duration_s)
     return Scene(
         timeline=timeline,
         language=language,
+        bound=bound or {},
         texts=tuple(step_texts(timeline, i, language) for i in range(len(timeline.steps))),
         step_starts=tuple(pace.step_start(i) / pace.duration_s for i in range(len(timeline.steps))),
         duration_s=pace.duration_s,

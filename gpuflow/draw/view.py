@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpuflow.cluster.mesh import Mesh, is_dispatched, mesh_of
+from gpuflow.draw.bound import Bound
 from gpuflow.draw.focus import Focus
 from gpuflow.engine.state import State
 from gpuflow.engine.timeline import Timeline
@@ -61,6 +62,9 @@ class Scene:
     """Share of communication over the screen time, in even parts of it."""
     cache_over: Sequence[float] = ()
     """KV cache as a part of what the answer needs, over the same."""
+
+    bound: Bound = field(default_factory=dict)
+    """Keys that were bound anew, by command."""
 
     @cached_property
     def mesh(self) -> Mesh:

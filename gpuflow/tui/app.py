@@ -23,6 +23,7 @@ from gpuflow.tui.announcing import Announcer
 from gpuflow.tui.commands import COMMANDS
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.focus import Focusing
+from gpuflow.tui.keymap import Keymap, Scope
 from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.playhead import Playhead
@@ -68,6 +69,7 @@ class PlayerApp(TerminalApp):
         self.caption: Caption | None = None
         """Words that stand where the step's own texts do, until somebody takes them away."""
         self.is_big = options.is_big
+        self.keymap = Keymap(options.keys)
         self.focusing = Focusing(options.focus)
         self._play_screen = PlayScreen()
         self.announcer = Announcer(self)
@@ -273,12 +275,25 @@ class PlayerApp(TerminalApp):
         """Whatever is pressed says that somebody is there."""
         if self._idle is not None and isinstance(event, events.InputEvent):
             self._idle.stir()
-        if isinstance(event, events.Key) and await self.touring.takes(event.key):
-            return
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            key = self.keymap.meant(event.key, self._scope())
+            if key is None and not (self.what_if.is_open or self.touring.is_on):
+                return
+            if key not in {None, event.key}:
+                event = events.Key(str(key), None)
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            if await self.touring.takes(event.key):
+                return
         if isinstance(event, events.Key) and self._play_screen.is_answered_by(event.key):
             self._play_screen.answer()
             return
         await super().on_event(event)
+
+    def _scope(self) -> Scope:
+        """The kind of screen that keys are pressed on."""
+        if isinstance(self.screen, ExploreScreen):
+            return "explore"
+        return "play" if self.screen is self._play_screen else "page"
 
     def watch_for_idleness(self) -> None:
         """Leave when nobody has pressed a key for long enough; look again when that may be."""

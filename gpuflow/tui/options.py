@@ -47,6 +47,8 @@ class PlayerOptions:
     """Leave after so many seconds without a key; None: never, in a kiosk after 600."""
     focus: Focus | None = None
     """What of the cluster to look at first; None: all of it."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Keys that were bound anew, by command."""
     is_big: bool = False
     """Whether it begins in big mode."""
     is_asking: bool = False

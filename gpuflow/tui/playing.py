@@ -47,12 +47,13 @@ class Playing:
         if not self.is_animated:
             self.playhead.seek(still_moment(self.pace, self.step_index))
         self.playhead.speed = min(SPEEDS, key=lambda known: abs(known - options.speed))
+        self._bound = options.keys
         self._scenes: dict[Language, Scene] = {}
 
     def scene(self, language: Language) -> Scene:
         """The timeline in a language."""
         if language not in self._scenes:
-            self._scenes[language] = scene_of(self.moments, language)
+            self._scenes[language] = scene_of(self.moments, language, self._bound)
         return self._scenes[language]
 
     @property

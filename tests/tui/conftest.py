@@ -197,6 +197,7 @@ def _environment(changes: Mapping[str, str]) -> dict[str, str]:
     env = {name: os.environ[name] for name in kept if name in os.environ}
     env["PYTHONPATH"] = str(Path(gpuflow.__file__).parents[1])
     env |= {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    env["XDG_CONFIG_HOME"] = os.devnull
     return {name: value for name, value in {**env, **changes}.items() if value}
 
 

@@ -70,7 +70,7 @@ class PlayScreen(WhatIfKeys):
         """Picture, table, footer."""
         yield FrameCanvas(has_color=self.player.has_color)
         yield Sheet(has_color=self.player.has_color, id="table")
-        yield KeyBar(lambda: hints(self.player.language))
+        yield KeyBar(lambda: hints(self.player.language, self.player.options.keys))
 
     # ------------------------------------------------------------ time
 
