@@ -298,3 +298,31 @@ def test_no_value_of_any_quantisation_key_is_a_crash(
     for key in (*method, "modules_to_not_convert", "config_groups", "ignore", "quantized_layers"):
         with contextlib.suppress(ImportFormatError):
             read_model(config(tmp_path, method | {key: value}))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "layers", "is_read"),
+    [
+        (["model.layers.*.self_attn"], 1000, True),
+        ([f"model.layers.{number}.self_attn" for number in range(1000)], 1000, True),
+        (["re:model.layers.[0-9]+.self_attn"], 126, True),
+        (["re:model.layers.[0-9]+.nothing"], 1000, False),
+        ([f"*a{number}[0-9]*b*c*d*" for number in range(200)], 1000, False),
+    ],
+)
+def test_patterns_on_layers_have_a_bound(
+    patterns: list[str], layers: int, is_read: bool, tmp_path: Path
+) -> None:
+    data = json.loads((DATA / "gpt-oss.json").read_text("utf-8"))
+    data |= {"num_hidden_layers": layers, "layer_types": ["full_attention"] * layers}
+    data["quantization_config"]["modules_to_not_convert"] = patterns
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(data), "utf-8")
+    if is_read:
+        stored = read_model(path).layers[0].stored
+        assert stored is not None
+        assert stored.attention > 0.5
+        return
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(path)
+    assert {problem.code for problem in caught.value.problems} == {"config_patterns"}

@@ -55,7 +55,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 }
 """What files call a value; the first that is set counts."""
 
-_LARGEST = {"num_hidden_layers": 10_000, "num_attention_heads": 100_000}
+_LARGEST = {"num_hidden_layers": 1_000, "num_attention_heads": 100_000}
 _LARGEST_SIZE = 100_000_000
 
 

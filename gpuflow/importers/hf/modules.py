@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase, translate
+from fnmatch import translate
+from functools import lru_cache
 from typing import Literal
 
 from gpuflow.scenario.model_spec import AttentionSpec, LayerSpec, MlpSpec
@@ -120,22 +121,28 @@ class Patterns:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._names: dict[int, set[str]] = {}
-        """Names that begin at a layer's number, by that number: `0.self_attn`."""
-        self._wildcards: dict[int, list[str]] = {}
+        """Names below a layer, by its number: `self_attn`; an empty one is the whole layer."""
+        self._wildcards: dict[int, list[re.Pattern[str]]] = {}
         self._general: set[str] = set()
         """Names without a layer, such as `lm_head` or `gate`."""
+        self._is_numbered = False
+        self._n_wildcards = 0
         self.unreadable: list[str] = []
         """Expressions that are none, or could take for ever."""
         sources = [source for pattern in patterns for source in self._sorted_in(pattern)]
         self.unreadable += sources[_MOST_SOURCES:]
-        self._is_numbered = any(_DIGITS.search(source) for source in sources)
+        self._holds_anywhere: dict[tuple[str, ...], bool] = {}
+        """Whether a general name is one of a module's, by the module's names."""
         self._union = _joined(sources[:_MOST_SOURCES])
+        self._work_left = _MOST_WORK
+        self._work_a_name = _WORK_OF_NAME + sum(1 + 4 * one.count("*") for one in sources)
 
     def _sorted_in(self, pattern: str) -> Iterator[str]:
         """Puts a pattern where it belongs; those for any layer come back as expressions."""
         if pattern.startswith("re:"):
             expression = re.sub(r"(?:\.\*)+", ".*", pattern[3:])
             if _is_readable(expression):
+                self._is_numbered |= _DIGITS.search(expression) is not None
                 yield expression
             else:
                 self.unreadable.append(pattern)
@@ -147,10 +154,11 @@ class Patterns:
         if found and "*" not in head:
             number, below = int(found[1]), pattern[found.start(1) :]
             if "*" in below:
-                self._wildcards.setdefault(number, []).append(below)
+                self._add_wildcard(number, below, pattern)
             else:
-                self._names.setdefault(number, set()).add(below)
+                self._names.setdefault(number, set()).add(pattern[found.end(1) :].strip("."))
         elif "*" in pattern:
+            self._is_numbered |= _DIGITS.search(pattern) is not None
             yield translate(pattern)
             yield translate(f"{pattern}.*")
         else:
@@ -166,18 +174,61 @@ class Patterns:
 
     def match(self, module: Module, layer: int) -> bool:
         """Whether any pattern holds for a module of a layer, counted from 0."""
-        names, wildcards = self._names.get(layer, set()), self._wildcards.get(layer, [])
-        for name in module.names:
+        if self._holds_in_any_layer(module):
+            return True
+        if not _blocks_of(module.names).isdisjoint(self._names.get(layer, ())):
+            return True
+        wildcards = self._wildcards.get(layer, ())
+        for name in module.names if wildcards else ():
             below = f"{layer}.{name}"
-            parts = below.split(".")
-            if any(".".join(parts[:end]) in names for end in range(1, len(parts) + 1)):
+            if any(wildcard.match(below) for wildcard in wildcards):
                 return True
-            if any(path in self._general for path in _inner_paths(["layers", *parts])):
+        return self._union_holds(module, layer)
+
+    def _union_holds(self, module: Module, layer: int) -> bool:
+        """Whether an expression for any layer holds; False too where they take too much work."""
+        if self._union is None:
+            return False
+        for head, tail in _forms_of(module.names):
+            self._work_left -= self._work_a_name
+            if self._work_left < 0:
+                return False
+            if self._union.match(f"{head}{layer}{tail}"):
                 return True
-            if any(fnmatchcase(below, w) or fnmatchcase(below, f"{w}.*") for w in wildcards):
-                return True
-        union = self._union
-        return union is not None and any(union.match(full) for full in _full_names(module, layer))
+        return False
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether there were so many expressions and layers that some were not looked at."""
+        return self._work_left < 0
+
+    def _add_wildcard(self, number: int, below: str, pattern: str) -> None:
+        of_layer = self._wildcards.setdefault(number, [])
+        self._n_wildcards += 1
+        if self._n_wildcards > _MOST_WILDCARDS or len(of_layer) >= _MOST_OF_LAYER:
+            self.unreadable.append(pattern)
+            return
+        of_layer += [re.compile(translate(below)), re.compile(translate(f"{below}.*"))]
+
+    def _holds_in_any_layer(self, module: Module) -> bool:
+        """Whether a name without a layer is a part of one of the module's names."""
+        found = self._holds_anywhere.get(module.names)
+        if found is None:
+            found = bool(self._general) and any(
+                path in self._general
+                for name in module.names
+                for path in _inner_paths(name.split("."))
+            )
+            found = found or "layers" in self._general
+            self._holds_anywhere[module.names] = found
+        return found
+
+
+@lru_cache(maxsize=256)
+def _blocks_of(names: tuple[str, ...]) -> frozenset[str]:
+    """The names and all that holds them: the layer itself, `self_attn`, `self_attn.q_proj`."""
+    parts = (name.split(".") for name in names)
+    return frozenset(".".join(one[:end]) for one in parts for end in range(len(one) + 1))
 
 
 def _inner_paths(parts: Sequence[str]) -> Iterator[str]:
@@ -191,11 +242,15 @@ def _joined(sources: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(f"(?:{source})" for source in sources)) if sources else None
 
 
-def _full_names(module: Module, layer: int) -> Iterator[str]:
-    for prefix in _PREFIXES:
-        for stack in _STACKS[:1] if prefix != "transformer." else _STACKS[1:]:
-            for name in module.names:
-                yield f"{prefix}{stack}.{layer}.{name}"
+@lru_cache(maxsize=256)
+def _forms_of(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """What stands before and behind the layer's number in every full name that may be meant."""
+    return tuple(
+        (f"{prefix}{stack}.", f".{name}")
+        for prefix in _PREFIXES
+        for stack in (_STACKS[:1] if prefix != "transformer." else _STACKS[1:])
+        for name in names
+    )
 
 
 def _is_readable(expression: str) -> bool:
@@ -214,4 +269,10 @@ def _is_readable(expression: str) -> bool:
 
 _MOST_REPEATS = 6
 _MOST_SOURCES = 400
+_MOST_WILDCARDS = 2_000
+_MOST_OF_LAYER = 64
+_WORK_OF_NAME = 20
+"""Making a name costs as much as trying so many expressions on it."""
+_MOST_WORK = 8_000_000
+"""An expression about numbers of layers takes 50,000 a layer; checkpoints have few of them."""
 _DIGITS = re.compile(r"\d|\[|\(")

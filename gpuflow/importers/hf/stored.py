@@ -50,6 +50,9 @@ def with_stored(model: ModelSpec, quantisation: Quantisation, config: Config) ->
         if key not in known:
             modules = tuple(modules_of(layer, model.hidden_size))
             known[key] = _stored(modules, number, quantisation, ignored, targets)
+            if any(patterns.is_exhausted for patterns in every):
+                config.problem("config_patterns", "quantization_config")
+                break
         stored = known[key]
         made.setdefault((layer, stored), replace(layer, stored=stored))
         layers.append(made[layer, stored])
