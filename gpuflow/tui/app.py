@@ -281,9 +281,9 @@ class PlayerApp(TerminalApp):
                 return
             if key not in {None, event.key}:
                 event = events.Key(str(key), None)
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            if await self.touring.takes(event.key):
-                return
+        is_key = isinstance(event, events.Key) and not event.is_forwarded
+        if is_key and await self.touring.takes(cast("events.Key", event).key):
+            return
         if isinstance(event, events.Key) and self._play_screen.is_answered_by(event.key):
             self._play_screen.answer()
             return

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 READING_S = 25.0
 """Seconds of a stop where the tour goes on by itself; pages of a small screen share them."""
-NARROW = 60
+NARROW = 80
 """Cells below which keys are hinted at by themselves, so that the title keeps its room."""
-ONWARD = frozenset({"right", "l", "space", "enter"})
-BACK = frozenset({"left", "h"})
+ONWARD = frozenset({"right", "l", "space", "p", "enter"})
+BACK = frozenset({"left", "h", "backspace"})
+TURNING = {"pagedown": ONWARD, "j": ONWARD, "pageup": BACK, "k": BACK}
+"""The keys of a presenter's remote control do the same, while no table is open."""
 KEEPING = frozenset(
     {
         "leave",
@@ -44,10 +46,13 @@ KEEPING = frozenset(
         "speed",
         "table",
         "fold",
-        "scroll_table",
+        *("scroll_table", "scroll_up", "scroll_down", "scroll_home", "scroll_end"),
+        *("page_up", "page_down"),
         "zoom",
         "focus_next",
         "follow",
+        "turn",
+        "big",
     }
 )
 """Actions that a tour goes on beside; every other one leaves it."""
@@ -201,11 +206,13 @@ class Touring:
             screen is self.app.play_screen or isinstance(screen, ExploreStop)
         ):
             return False
-        if key in ONWARD:
+        is_unfolded = screen is self.app.play_screen and self.app.play_screen.is_unfolded
+        turning = None if is_unfolded else TURNING.get(key)
+        if key in ONWARD or turning is ONWARD:
             await self.onward()
-        elif key in BACK:
+        elif key in BACK or turning is BACK:
             await self.go(max(self.index - 1, 0))
-        elif key == "escape" and not self.app.play_screen.is_unfolded:
+        elif key == "escape" and not is_unfolded:
             await self.leave(plays=True)
         else:
             bound = screen.active_bindings.get(key)

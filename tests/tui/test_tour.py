@@ -105,6 +105,24 @@ def test_back_goes_straight_there(make_app: Make) -> None:
     run(app, session)
 
 
+def test_the_keys_of_a_remote_control_turn_stops_unless_a_table_is_open(make_app: Make) -> None:
+    app = make_app(is_touring=True, is_animated=False)
+
+    async def session(pilot: Pilot[None]) -> None:
+        await pilot.press("pagedown", "pagedown", "pageup")
+        assert app.touring.index == 1
+        await pilot.press("t", "pagedown")
+        await pilot.pause()
+        assert app.touring.index == 1
+        await pilot.press("escape")
+        assert app.touring.is_on
+        await pilot.press("B", "pagedown")
+        assert app.is_big
+        assert app.touring.index == 2
+
+    run(app, session)
+
+
 def test_primitives_that_the_play_lacks_open_the_explorer(make_app: Make) -> None:
     app = make_app(is_touring=True)
 
