@@ -203,6 +203,8 @@ def _topology(
     for label, cells in rows.cells.items():
         for column, kind in cells.items():
             _enter(label, column, kind, links, nic_links, doubts)
+    # of more devices than are counted, the rows may name pairs all the same
+    links = {pair: kind for pair, kind in links.items() if pair[1] < n_gpus}
     pairs = ((a, b) for a in range(n_gpus) for b in range(a + 1, n_gpus))
     missing = [f"GPU{a}–GPU{b}" for a, b in pairs if (a, b) not in links]
     if missing and not refused:
@@ -210,7 +212,7 @@ def _topology(
     cpus: dict[int, str] = {}
     for label, beside in rows.rest.items():
         gpu = gpu_number(label)
-        if gpu is None:
+        if gpu is None or gpu >= n_gpus:
             continue
         node = beside.get("NUMA Affinity") or beside.get("Node Affinity") or ""
         if re.fullmatch(r"[\d,-]{1,64}", node):
@@ -226,7 +228,7 @@ def _topology(
         links={} if refused else dict(sorted(links.items())),
         nic_links={}
         if refused == "p2p"
-        else {key: nic_links[key] for key in nic_links if key[1] in nics},
+        else {key: nic_links[key] for key in nic_links if key[0] < n_gpus and key[1] in nics},
         numa={gpu: node for gpu, node in sorted(numa.items()) if gpu < n_gpus},
         cpus=cpus,
         nic_devices=names,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 from gpuflow.scenario.nodes import Scalar
@@ -17,9 +18,11 @@ _MAX_PROBLEMS = 10
 """Of one text; finding the place of each takes as long as the text is."""
 
 _BRACES = re.compile(r"\{\{|\}\}|\{[^{}\n]*\}|[{}]")
+# A number and its unit apart: one pattern would try a long row of digits from each of them.
+_NUMBER = re.compile(r"[0-9][0-9.,]*\s?")
 # The escapes are the Chinese words for (nano-, micro-, milli-) second and for byte.
-_QUANTITY = re.compile(
-    r"[0-9][0-9.,]*\s?(?:[KMGTP]i?B(?:/s|ps)?|[KMGT]?b(?:/s|ps|it/s)|k[Bb](?:/s|ps)?|B/s|bytes?"
+_UNIT = re.compile(
+    r"(?:[KMGTP]i?B(?:/s|ps)?|[KMGT]?b(?:/s|ps|it/s)|k[Bb](?:/s|ps)?|B/s|bytes?"
     r"|ns|us|µs|μs|ms|[GTP]?FLOPS?(?:/s)?|%|％"
     r"|seconds?|microseconds?|milliseconds?|[\u7eb3\u5fae\u6beb]?\u79d2|\u5b57\u8282)(?![A-Za-z0-9])"
 )
@@ -55,19 +58,27 @@ def _check(fields: Fields, language: str) -> None:
         n_reported += 1
         if n_reported == _MAX_PROBLEMS:
             break
-    for match in islice(_QUANTITY.finditer(node.value), _MAX_PROBLEMS):
+    for written, end in islice(_quantities(node.value), _MAX_PROBLEMS):
         fields.problems.add(
             "typed_quantity",
-            at=_place(fields, node, match),
+            at=_place(fields, node, written, end),
             key=fields.path(language),
             hint="use_placeholder",
-            found=match[0],
+            found=written,
         )
+
+
+def _quantities(text: str) -> Iterator[tuple[str, int]]:
+    """Numbers with their units, and where each ends."""
+    for number in _NUMBER.finditer(text):
+        unit = _UNIT.match(text, number.end())
+        if unit:
+            yield number[0] + unit[0], unit.end()
 
 
 def _report_braces(fields: Fields, language: str, node: Scalar, match: re.Match[str]) -> None:
     written = match[0]
-    at, key = _place(fields, node, match), fields.path(language)
+    at, key = _place(fields, node, written, match.end()), fields.path(language)
     if len(written) == 1:
         fields.problems.add("stray_brace", at=at, key=key, hint="stray_brace", found=written)
         return
@@ -83,14 +94,13 @@ def _report_braces(fields: Fields, language: str, node: Scalar, match: re.Match[
     )
 
 
-def _place(fields: Fields, node: Scalar, match: re.Match[str]) -> tuple[int, int]:
-    """Where a piece of a text stands in the file; the text's start if unsure.
+def _place(fields: Fields, node: Scalar, written: str, end: int) -> tuple[int, int]:
+    """Where a piece of a text, which ends there, stands in the file; the text's start if unsure.
 
     The file may fold the text over lines and quote it, so the piece is looked for as often as it
     stands in the text up to there.
     """
-    written = match[0]
-    nth = node.value.count(written, 0, match.end())
+    nth = node.value.count(written, 0, end)
     lines = fields.problems.source.lines
     column = node.column
     for line in range(node.line, min(node.end_line + 1, len(lines))):

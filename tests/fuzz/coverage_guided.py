@@ -28,15 +28,11 @@ def explore(name: str, seconds: int, keep: Path | None) -> int:
         command = [sys.executable, __file__, name, str(seconds), folder, f"{found}/{name}-"]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     said = done.stderr.splitlines()
-    stat = {
-        line.split(":")[1].strip(): line.split()[-1] for line in said if line.startswith("stat::")
-    }
     units = {part.strip(":") for line in said if "cov:" in line for part in line.split()[2:4]}
     covered = max((int(unit) for unit in units if unit.isdigit()), default=0)
     inputs = next((line.split()[1] for line in said if line.startswith("Done ")), "?")
     verdict = "0 failures" if done.returncode == 0 else "a failure"
     print(f"{name:12} {inputs:>8} inputs  {covered:,} places reached  {verdict}", flush=True)
-    del stat
     if done.returncode:
         print(done.stdout[-3000:] + done.stderr[-3000:], flush=True)
     return int(done.returncode != 0)

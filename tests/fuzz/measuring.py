@@ -1,4 +1,7 @@
-"""One command line at a time inside this process: what it did, how long, with how much memory."""
+"""One command line at a time inside this process: what it did, how long, with how much memory.
+
+Time is the processor's, so that what else the machine does is not held against a reader.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,7 @@ class Outcome:
     code: object = None
     """Exit status."""
     seconds: float = 0.0
+    """Of the processor."""
     grown_bytes: float = 0.0
     """By how much the most memory that this process ever had has grown."""
     faults: list[str] = field(default_factory=list)
@@ -69,14 +73,14 @@ class Program:
         filters = warnings.filters[:]
         # What numpy has to say about a number is no business of who reads a file.
         warnings.simplefilter("error")
-        before = signal.signal(signal.SIGALRM, _abandon) if is_timed else None
+        before = signal.signal(signal.SIGPROF, _abandon) if is_timed else None
         self._patience = ABANDONED_SECONDS if is_timed else 0
         try:
             yield self
         finally:
             warnings.filters[:] = filters
             if is_timed:
-                signal.signal(signal.SIGALRM, before)
+                signal.signal(signal.SIGPROF, before)
             self._app.build_program, self._failures._confess = build, confess
 
     def run(self, arguments: Sequence[str]) -> Outcome:
@@ -87,18 +91,16 @@ class Program:
         self._bugs.clear()
         peak = _peak_bytes()
         sys.stdin, sys.stdout, sys.stderr = _stream(), out, err
-        if self._patience:
-            signal.alarm(self._patience)
-        start = time.perf_counter()
+        signal.setitimer(signal.ITIMER_PROF, self._patience)
+        start = time.process_time()
         try:
             code: object = self._app.run(list(arguments))
         except BaseException as error:  # noqa: BLE001 - whatever comes out is a finding
             code = None
             self._bugs.append(error)
         finally:
-            outcome.seconds = time.perf_counter() - start
-            if self._patience:
-                signal.alarm(0)
+            outcome.seconds = time.process_time() - start
+            signal.setitimer(signal.ITIMER_PROF, 0)
             sys.stdin, sys.stdout, sys.stderr = standard
         outcome.code = code
         outcome.grown_bytes = _peak_bytes() - peak

@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 
-HUNG_SECONDS = 40
+HUNG_SECONDS = 60
 """A child that says nothing for so long is ended; what it was reading is a finding."""
 MOST_ADDRESS_BYTES = 4 << 30
 

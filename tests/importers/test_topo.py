@@ -193,6 +193,12 @@ def test_whatever_the_text_it_is_read_or_refused(text: str) -> None:
     assert all(nic in found.nics for _, nic in found.nic_links)
 
 
+def test_a_second_header_with_fewer_devices_leaves_no_link_to_what_is_not_counted() -> None:
+    text = "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV1\tNV2\n\tGPU0\tGPU1\nGPU1\tNV1\t X \n"
+    found = parse_topology(source_of("t", text))
+    assert (found.n_gpus, found.links) == (2, {(0, 1): "NV1"})
+
+
 @pytest.mark.parametrize("node", ["²", "٣", "9" * 5000, "0-1", "N/A"])
 def test_a_numa_node_that_is_no_number_is_shown_as_it_is(node: str) -> None:
     text = (

@@ -181,6 +181,7 @@ BOMBS = {
     "one line": "x" * 1_000_000,
     "tabs": "a:\n" + "\t" * 1_000_000,
     "placeholders": "title: {zh: '" + "{x}" * 300_000 + "', en: a}\n",
+    "digits of a text": "title: {zh: '" + "1" * 900_000 + "', en: a}\n",
     "comments": "#\n" * 500_000,
     "digits": "parallel: {tp: " + "9" * 1_000_000 + "}\n",
     "colons": "a：\n" * 200_000 + "a: b: c\n",
