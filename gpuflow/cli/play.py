@@ -54,6 +54,7 @@ IdleOption = Annotated[
 ]
 BigOption = Annotated[bool, typer.Option("--big")]
 AskOption = Annotated[bool, typer.Option("--ask")]
+MouseOption = Annotated[bool, typer.Option("--mouse/--no-mouse")]
 AutoplayOption = Annotated[bool | None, typer.Option("--autoplay/--no-autoplay")]
 
 
@@ -76,6 +77,7 @@ def play(
     autoplay: AutoplayOption = None,
     ask: AskOption = False,
     big: BigOption = False,
+    mouse: MouseOption = False,
     kiosk: KioskOption = False,
     idle: IdleOption = None,
     collective: CollectiveOption = None,
@@ -168,6 +170,7 @@ def play(
             loops=loop,
             only_step=only,
             is_animated=not no_animation,
+            has_mouse=mouse,
             is_kiosk=kiosk,
             idle_s=idle,
             vary=vary_of(request, scenario),

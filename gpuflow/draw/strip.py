@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Rect
+from gpuflow.draw.frame import Row
 from gpuflow.draw.roles import CLASS_ROLES
 from gpuflow.draw.view import PlayView
 from gpuflow.engine.timeline import Span
 
 DONE, AHEAD, HEAD = "━", "╌", "▶"
+_STRIP = frozenset({DONE, AHEAD, HEAD, *"12345678"})
 LAYERS_SHOWN = 3
 """Layers of a window of the lanes."""
 NEIGHBOURS = 4
@@ -38,6 +40,18 @@ def draw_strip(canvas: Canvas, view: PlayView, x: int, y: int, width: int) -> No
         # At the very start of a step the head stands behind the number.
         head += 1
     canvas.put(head, y, HEAD, "accent")
+
+
+def step_in_strip(row: Row, x: int) -> int | None:
+    """The step that stands at or before a cell of a drawn strip, from 0.
+
+    None where the row is no strip, or the cell is left of it.
+    """
+    text = "".join(run.text for run in row)
+    line = text.strip()
+    is_strip = len(line) > 1 and set(line) <= _STRIP and {DONE, AHEAD} & set(line)
+    number = max((sign for sign in text[: x + 1] if sign.isdigit()), default="")
+    return int(number) - 1 if is_strip and number else None
 
 
 def window(view: PlayView) -> tuple[int, int, float, float]:

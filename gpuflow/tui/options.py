@@ -39,6 +39,8 @@ class PlayerOptions:
     """Play this step alone, counted from 0."""
     is_animated: bool = True
     """False: one picture a step, nothing moves in between."""
+    has_mouse: bool = False
+    """Whether the mouse is the player's; otherwise it marks text, as anywhere in the terminal."""
     is_kiosk: bool = False
     """No suspending, no command palette, nothing of the environment that writes files."""
     typed_ahead: bytes = b""

@@ -70,7 +70,7 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
     app.announcer.open(None if options.is_kiosk else runtime_folder(os.environ))
     try:
         with leaving_on_signals(app.leave):
-            app.run(mouse=False)
+            app.run(mouse=options.has_mouse)
     finally:
         app.announcer.close()
     return app.return_code or 0

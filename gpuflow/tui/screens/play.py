@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -11,6 +12,7 @@ from gpuflow.draw.big import fits_big
 from gpuflow.draw.keys import hints
 from gpuflow.draw.play import fits, page_count
 from gpuflow.draw.stage import stage_at_work
+from gpuflow.draw.strip import step_in_strip
 from gpuflow.draw.view import TABS
 from gpuflow.tui.big_steps import go_on, hold
 from gpuflow.tui.predicting import PASSING
@@ -158,6 +160,14 @@ class PlayScreen(WhatIfKeys):
         """To a step by its number, from 1."""
         self.player.playing.go_step(number - 1)
         self._moved(is_jump=True)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the strip goes to the step there."""
+        canvas = self.query_one(FrameCanvas)
+        if event.widget is canvas and canvas.shown and event.y < canvas.shown.height:
+            step = step_in_strip(canvas.shown.rows[event.y], event.x)
+            if step is not None:
+                self.action_jump(step + 1)
 
     def action_event(self, way: int) -> None:
         """One event on or back, and pause."""
