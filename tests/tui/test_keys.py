@@ -139,6 +139,8 @@ async def reset(app: PlayerApp) -> None:
     screen.action_fold()
     screen.tab = screen.page = 0
     app.focusing.focus = None
+    if app.predicting.is_on:
+        app.predicting.toggle()
     app.playhead.__init__(app.pace.duration_s, is_playing=False)  # type: ignore[misc]
     app.language, app.look = "en", load_theme("dark")
     screen.redraw()
