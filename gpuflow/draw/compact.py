@@ -14,7 +14,6 @@ from gpuflow.cells import cell_width, clip
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.caption import caption_pages, draw_caption
 from gpuflow.draw.figures import UNKNOWN, metric_values
-from gpuflow.draw.focus import seen_rank
 from gpuflow.draw.header import draw_header
 from gpuflow.draw.keys import KEYS, hints
 from gpuflow.draw.links import first_fit, flow_labels, flow_role
@@ -70,7 +69,9 @@ def compact_layout(view: PlayView) -> CompactLayout:
     above, below = 1, 3 + (1 if form == "stage" else 2)
     room = view.height - above - below
     if form == "stage":
-        where = 1 if view.scene.timeline.scenario.parallel.pp > 1 else 0
+        # Looked at from near, the picture says itself where it is.
+        has_stages = view.scene.timeline.scenario.parallel.pp > 1
+        where = 1 if has_stages and view.focus is None else 0
         # Three lines of text are the least that a page is worth turning for.
         text = min(max((room - 9) // 2, 2), 8)
         rows = [where, room - where - 2 - text, 1, 0, 1, text]
@@ -108,9 +109,9 @@ def draw_compact(canvas: Canvas, view: PlayView) -> None:
     layout = compact_layout(view)
     draw_header(canvas, view, 1)
     if layout.form == "stage":
-        shown = _shown_stage(view)
-        _where(canvas, view, layout.where, shown)
         if view.focus is None:
+            shown = stage_at_work(view) or 0
+            _where(canvas, view, layout.where, shown)
             draw_stage(canvas, view, layout.stage, only=shown)
         else:
             draw_picture(canvas, view, layout.stage)
@@ -126,13 +127,6 @@ def draw_compact(canvas: Canvas, view: PlayView) -> None:
     _figures(canvas, view, layout.figures)
     draw_strip(canvas, view, layout.strip.x, layout.strip.y, layout.strip.width)
     _keys(canvas, view, layout.keys)
-
-
-def _shown_stage(view: PlayView) -> int:
-    if view.focus is None:
-        return stage_at_work(view) or 0
-    mesh = view.scene.mesh
-    return mesh.position(seen_rank(view.focus, mesh, stage_at_work(view))).stage
 
 
 def _words_area(layout: CompactLayout) -> Rect:

@@ -56,7 +56,9 @@ def plan_of(view: PlayView, area: Rect, *, part: Part | None = None) -> StagePla
     """Where the stages stand, or a part of one."""
     spec = stage_spec(view.scene, part)
     if part is None:
-        return plan_stage(area, spec, at_work=stage_at_work(view) or 0)
+        followed = view.followed
+        kept = stage_at_work(view) if followed is None else view.scene.mesh.position(followed).stage
+        return plan_stage(area, spec, at_work=kept or 0)
     return replace(plan_stage(area, spec), first_stage=part.stage, first_gpu=part.first)
 
 
