@@ -43,6 +43,7 @@ def test_it_asks_for_widths_and_says_what_will_be_used(on_terminal: Start) -> No
         "colour": True,
         "theme": "light",
         "fps": 12.0,
+        "config": None,
         "advice": None,
     }
 
