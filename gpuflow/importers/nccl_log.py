@@ -23,7 +23,8 @@ MOST_BYTES = 32 << 20
 LONGEST_LINE = 4096
 """Characters of a line that are looked at."""
 MOST_ROWS = 5000
-MOST_RUNS = 200
+MOST_RUNS = 100
+"""Of one log; where more begin, reading stops, and that is said."""
 MOST_LABELS = 64
 MOST_RANKS_LISTED = 20_000
 MOST_ROWS_LOOKED_AT = 100_000
@@ -57,6 +58,8 @@ class RawRun:
     failures: list[str] = field(default_factory=list)
     is_clipped: bool = False
     """More rows than are read."""
+    is_last_read: bool = False
+    """More runs follow than are read."""
     library: str | None = None
     is_amd: bool = False
     debug: DebugFacts = field(default_factory=DebugFacts)
@@ -130,7 +133,7 @@ def read_runs(log: Iterable[str], file: str) -> tuple[RawRun, ...]:
     reader = _Reader(file)
     for number, line in enumerate(log, 1):
         reader.read(lines.plain(line), number)
-        if reader.rows > MOST_ROWS_LOOKED_AT:
+        if reader.rows > MOST_ROWS_LOOKED_AT or reader.is_full:
             break
     return reader.finished()
 
@@ -150,6 +153,8 @@ class _Reader:
         self._is_amd = False
         self.rows = 0
         """Rows of the table seen so far, kept or not."""
+        self.is_full = False
+        """Whether more runs begin than are read."""
 
     def finished(self) -> tuple[RawRun, ...]:
         """All runs; what was said outside of any belongs to every one."""
@@ -180,6 +185,9 @@ class _Reader:
         """A fresh run for a label."""
         if len(self._runs) < MOST_RUNS:
             self._open.pop(label, None)
+        elif label in self._open:
+            self.is_full = self._runs[-1].is_last_read = True
+            return RawRun(self._file)  # takes in what nobody reads
         return self._run(label, number)
 
     def read(self, line: str, number: int) -> None:

@@ -32,6 +32,8 @@ def listed() -> dict[str, str]:
 
 
 READINGS = listed()
+OF_TRACES = {"cut", "no_kernels", "no_communication", "device_not_rank", "kind_unknown"}
+"""Doubts that the sources of traces speak of; there are others."""
 
 
 def model_line(path: Path) -> str:
@@ -86,7 +88,7 @@ def trace_line(path: Path) -> str:
         counts[one.kind] += one.count
     talks = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "none"
     times = f"{1e3 * found.span_s:.1f} ms, busy {1e3 * found.busy_s:.1f} ms"
-    doubts = " ".join(sorted({doubt.code for doubt in found.doubts}))
+    doubts = " ".join(sorted({doubt.code for doubt in found.doubts} & OF_TRACES))
     doubts = f"refused: {found.refused.code} {doubts}" if found.refused else doubts
     return f"{found.gpu or '?'}, {found.n_kernels} kernels, {talks}, {times} | {doubts}"
 

@@ -304,3 +304,15 @@ def test_broken_logs_never_raise() -> None:
             fit_log(reading)
             command_line(reading)
             assert all(row.time_s > 0 and row.size_bytes > 0 for row in reading.rows)
+
+
+def test_runs_beyond_the_most_are_not_mixed_into_the_last() -> None:
+    text = (DATA / "plain.log").read_text("utf-8")
+    lines = iter(io.StringIO(text * (nccl_log.MOST_RUNS + 20)))
+    raws = read_runs(lines, "many.log")
+    assert len(raws) == nccl_log.MOST_RUNS
+    found = [understand(raw) for raw in raws]
+    assert {len(one.rows) for one in found} == {22}
+    assert "too_many_runs" in codes(found[-1])
+    assert "too_many_runs" not in codes(found[0])
+    assert next(lines, None) is not None
