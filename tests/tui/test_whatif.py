@@ -113,7 +113,11 @@ def test_a_change_reaches_picture_header_figures_steps_and_table() -> None:
         assert table == table_frame(tables[0], "en", 119, tables[1])
         assert "● was ✓ ok" in table.text()
         assert "● was" not in table_frame(tables[0], "en", 119).text()
-        await press(pilot, "t", "w")
+        await press(pilot, "down")
+        assert (app.what_if.row, app.screen.query_one("#table", Sheet).scroll_y) == (0, 1)
+        await press(pilot, "t", "down")
+        assert app.what_if.row == 1, "up and down are for the table while it is unfolded"
+        await press(pilot, "w")
         text = shown(app).text()
         assert "What if" not in text
         assert "TP 2→4" in text, "closing keeps the change, and says so"

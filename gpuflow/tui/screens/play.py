@@ -230,6 +230,9 @@ class PlayScreen(WhatIfKeys):
         self.is_unfolded = not self.is_unfolded
         sheet = self.query_one("#table", Sheet)
         sheet.display = self.is_unfolded
+        if not self.is_unfolded:
+            # The next key may come before Textual has seen that nothing of it shows any more.
+            self.set_focus(None)
         sheet.scroll_home(animate=False)
         self.redraw()
 

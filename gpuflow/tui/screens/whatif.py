@@ -30,12 +30,16 @@ _PANEL_ACTIONS = frozenset(
 class WhatIfKeys(TimedScreen):
     """What the keys of the panel do."""
 
+    is_unfolded: bool
+    """Whether the table covers a part of the screen, and up and down are for it."""
     _is_simulating = False
     """Whether a thread is at it; it takes up what is wanted once it is done."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key may do this now."""
         if action in _PANEL_ACTIONS and not self.player.what_if.is_open:
+            return False
+        if action == "what_if_choose" and self.is_unfolded:
             return False
         return super().check_action(action, parameters)
 
