@@ -10,6 +10,8 @@ from gpuflow.cli.app import build_program
 
 VERBS = (
     "play",
+    "tour",
+    "notes",
     "record",
     "export",
     "table",
@@ -20,6 +22,7 @@ VERBS = (
     "collective",
     "accuracy",
     "probe",
+    "serve",
     "new",
     "list",
     "show",
