@@ -9,7 +9,7 @@ from gpuflow.draw.view import Scene
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.parts import part_of_step, still_moment
-from gpuflow.engine.requirements import RequirementTable
+from gpuflow.engine.requirements import RequirementTable, requirement_table
 from gpuflow.engine.timeline import Timeline
 from gpuflow.engine.whatif import Side, side_of
 from gpuflow.scenario.spec import Language
@@ -56,9 +56,11 @@ class Playing:
             self._scenes[language] = scene_of(self.moments, language, self._bound)
         return self._scenes[language]
 
-    @property
+    @cached_property
     def requirements(self) -> RequirementTable:
-        """The requirement table of what is played."""
+        """The requirement table of what is played; of a recording the rules of thumb alone."""
+        if self.timeline.recording is not None:
+            return requirement_table(self.timeline.scenario)
         return self.side.table
 
     @cached_property
