@@ -6,7 +6,8 @@
 The trace is made up: a server's decode steps of 32 layers, each kernel with the frames, operators,
 calls and flow arrows that a profiler notes beside it, spaced as Kineto spaces them (pretty) or as
 tools write it again (compact). Reader and json module each run in a process of their own on the
-same file, json on so much of it as its memory allows (64 MB at most: it takes some ten times that).
+same file, json on so much of it as its memory allows (64 MB at most: it takes some six times that).
+Seconds are the processor's, so that what else runs on the machine counts less.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ KERNELS = (
 READ = """
 import json, resource, sys, time
 from gpuflow.importers.trace.reading import read_trace
-begin = time.perf_counter()
+begin = time.process_time()
 reading = read_trace(sys.argv[1])
-spent = time.perf_counter() - begin
+spent = time.process_time() - begin
 found = [(one.kind, one.count) for one in reading.collectives]
 step = reading.repeating.repeat.count if reading.repeating else 0
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
@@ -47,10 +48,10 @@ print(json.dumps([spent, peak, reading.n_kernels, found, step]))
 """
 LOAD = """
 import json, resource, sys, time
-begin = time.perf_counter()
+begin = time.process_time()
 with open(sys.argv[1], "rb") as stream:
     data = json.load(stream)
-spent = time.perf_counter() - begin
+spent = time.process_time() - begin
 print(json.dumps([spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000]))
 """
 
@@ -143,7 +144,7 @@ def child(code: str, path: Path) -> list[float]:
 
 
 def measure(size_mb: int = SIZE_MB, form: str = "pretty") -> Iterator[Measure]:
-    """Time and peak memory."""
+    """Processor time and peak memory."""
     with tempfile.TemporaryDirectory() as folder:
         path, part = Path(folder) / "trace.json", Path(folder) / "part.json"
         write(path, size_mb, form)

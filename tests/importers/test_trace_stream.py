@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,18 @@ from hypothesis import strategies as st
 from gpuflow.errors import ImportFormatError
 from gpuflow.importers.trace import blocks as blocks_module
 from gpuflow.importers.trace.blocks import Blocks
-from gpuflow.importers.trace.kernels import is_wanted
+from gpuflow.importers.trace.kernels import UNWANTED
 from gpuflow.importers.trace.stream import TraceStream
 
+EVERYTHING = re.compile(rb"(?!)")
+"""No event is unwanted."""
 
-def everything(category: bytes, piece: bytes) -> bool:
-    return True
 
-
-def read(path: str | Path, wanted: Any = everything) -> tuple[list[Any], TraceStream]:
+def read(
+    path: str | Path, unwanted: re.Pattern[bytes] = EVERYTHING
+) -> tuple[list[Any], TraceStream]:
     blocks = Blocks(str(path))
-    stream = TraceStream(blocks, wanted)
+    stream = TraceStream(blocks, unwanted)
     found = list(stream)
     blocks.close()
     return found, stream
@@ -88,7 +90,7 @@ def test_what_is_not_wanted_is_left_out_and_nothing_else(
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", size)
     path = tmp_path / "trace.json"
     path.write_text(FORMS[form](), "utf-8")
-    found, _ = read(path, is_wanted)
+    found, _ = read(path, UNWANTED)
     kept = [event for event in found if event.get("cat") in {None, "kernel"}]
     assert kept == [event for event in EVENTS if event.get("cat") in {None, "kernel"}]
 
@@ -98,7 +100,7 @@ def test_events_of_no_interest_are_not_decoded(tmp_path: Path) -> None:
     kernel = {**frame, "cat": "kernel"}
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({"traceEvents": [kernel, *[frame] * 50, kernel]}))
-    assert read(path, is_wanted)[0] == [kernel, kernel]
+    assert read(path, UNWANTED)[0] == [kernel, kernel]
 
 
 @settings(max_examples=40, deadline=None)
@@ -230,7 +232,7 @@ def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(json.dumps(DOCUMENT).encode()))
     told: list[int] = []
     blocks = Blocks(str(path), told.append)
-    list(TraceStream(blocks, everything))
+    list(TraceStream(blocks, EVERYTHING))
     blocks.close()
     assert told == sorted(told)
     assert told[-1] == path.stat().st_size

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from gpuflow.importers.trace.messages import (
@@ -56,9 +55,21 @@ _COMMUNICATES = re.compile(
     r"record_param_comms|c10d::|symm_mem::|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all",
     re.IGNORECASE,
 )
-_COMMUNICATES_BYTES = re.compile(
-    rb'"name"[ \t]*:[ \t]*"[^"]{0,200}?(?:' + _COMMUNICATES.pattern.encode() + rb")", re.IGNORECASE
+_BLANKS = rb"[ \t\r\n]*"
+UNWANTED = re.compile(
+    _BLANKS.join((b"", rb'"\w"', b",", rb'"cat"', b":", b'"'))
+    + rb"(?i:(?:"
+    + "|".join(sorted(_LEFT_OUT)).encode()
+    + rb')"|(?:'
+    + "|".join(sorted(_OPERATORS)).encode()
+    + b')"'
+    + _BLANKS.join((b"", b",", rb'"name"', b":", b'"'))
+    + rb'(?![^"]{0,200}?(?:'
+    + _COMMUNICATES.pattern.encode()
+    + rb")))"
 )
+"""How events go on behind `"ph":` of which nothing is used: their category, or the operator's name;
+in Kineto's order, any other is decoded and looked at."""
 _STEP = re.compile(r"^(?:ProfilerStep#|execute_|decode|prefill|iteration|train_step|step\b)")
 
 
@@ -78,19 +89,6 @@ class Note(NamedTuple):
     start_us: float
     end_us: float
     external_id: int = -1
-
-
-def is_wanted(category: bytes, piece: bytes) -> bool:
-    """Whether an event is of use; only then it is decoded."""
-    use = _use_of(category)
-    return use if use is not None else _COMMUNICATES_BYTES.search(piece) is not None
-
-
-@lru_cache(maxsize=1024)
-def _use_of(category: bytes) -> bool | None:
-    """Whether events of a category are of use; None where it depends on the event."""
-    word = category.decode("ascii", "replace").lower()
-    return None if word in _OPERATORS else word not in _LEFT_OUT
 
 
 class KernelTable:

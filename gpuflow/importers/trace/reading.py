@@ -20,7 +20,7 @@ from gpuflow.importers.trace.doubts import (
     talk_doubts,
 )
 from gpuflow.importers.trace.head import Head, read_head
-from gpuflow.importers.trace.kernels import KernelTable, is_wanted
+from gpuflow.importers.trace.kernels import UNWANTED, KernelTable
 from gpuflow.importers.trace.model import recognised
 from gpuflow.importers.trace.names import compute_kind, short_name
 from gpuflow.importers.trace.overlap import Floats
@@ -152,7 +152,7 @@ def read_trace(
     """
     blocks = Blocks(file, on_read)
     table = KernelTable()
-    stream = TraceStream(blocks, is_wanted)
+    stream = TraceStream(blocks, UNWANTED)
     try:
         for event in stream:
             table.add(event)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gpuflow.importers.trace.blocks import Blocks
@@ -43,9 +43,11 @@ _LONGEST_WORD = 24
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _SEPARATOR = re.compile(rb'\}[ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*"ph"[ \t]*:')
 _NEIGHBOURS = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
+_ODD_BORDER = re.compile(rb"\}[ \t\r\n]*(?:,[ \t\r\n]*\{(?![ \t\r\n]*\"ph\"[ \t]*:)|\])")
+"""The border to an object that does not begin as events do, or the end of a list of objects."""
+_NEVER = re.compile(rb"(?!)")
 _NOT_ALONE = re.compile(rb"\}[ \t\r\n]*(?:,[ \t\r\n]*\{|\])")
 """Inside what should be one event: the border to another, or the end of a list of objects."""
-_CATEGORY = re.compile(rb'[ \t]*"\w"[ \t\r\n]*,[ \t\r\n]*"cat"[ \t]*:[ \t]*"([^"\\]*)"')
 _RESYNC = re.compile(r'\{\s*"(?:ph|cat|name|pid|ts)"\s*:')
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -68,8 +70,8 @@ class TraceStream:
     """One file being read; iterate once."""
 
     blocks: Blocks
-    is_wanted: Callable[[bytes, bytes], bool]
-    """Whether an event is, by its category and its bytes."""
+    unwanted: re.Pattern[bytes]
+    """What follows `"ph":` in events that are of no interest."""
     head: dict[str, object] = field(default_factory=dict)
     """What stands beside the events, complete after the last one."""
     faults: Faults = field(default_factory=Faults)
@@ -78,6 +80,8 @@ class TraceStream:
     _at_end: bool = False
     _is_lost: bool = False
     """Whether the window begins inside something broken."""
+    _wanted: re.Pattern[bytes] = _NEVER
+    """Where events of interest begin."""
     _separator: bytes = b""
     """What stands between two events of this file, up to the colon behind `"ph"`."""
 
@@ -192,33 +196,51 @@ class TraceStream:
     def _find_separator(self) -> bool:
         """Whether this file's events begin with `"ph"`."""
         found = _SEPARATOR.search(self._text)
-        if found is not None:
-            self._separator = found[0]
-        return found is not None
+        if found is None:
+            return False
+        self._separator = found[0]
+        opening = re.escape(found[0][found[0].index(b"{") :])
+        self._wanted = re.compile(opening + b"(?!" + self.unwanted.pattern + b")")
+        return True
 
     def _sorted(self) -> Iterator[Event]:
         """All events of the window but the last, those of no interest left where they are."""
-        pieces = self._text.split(self._separator)
-        if len(pieces) < 2:
+        last = self._text.rfind(self._separator)
+        if last < 0:
             return
         opening = self._separator[self._separator.index(b"{") :]
-        last = pieces.pop()
-        # What stands before the first separator may be more than an event: blanks, a comma.
-        wanted = [pieces[0].lstrip(b" \t\r\n,") + b"}"]
-        wanted += [opening + piece + b"}" for piece in pieces[1:] if self._is_wanted(piece)]
+        odd = _ODD_BORDER.search(self._text, 0, last + 1)
+        wanted = self._pieces(opening) if odd else self._found(opening, last)
         found = _list_of(b",".join(wanted))
         if found is None:
             # Something in the window is not as it should be, or is the end of the list.
             return
-        self._text = opening + last
+        self._text = opening + self._text[last + len(self._separator) :]
         yield from found
 
-    def _is_wanted(self, piece: bytes) -> bool:
-        category = _CATEGORY.match(piece)
-        if category is None or self.is_wanted(category[1], piece):
-            return True
+    def _found(self, opening: bytes, last: int) -> list[bytes]:
+        """Events of interest in a window in which every object is an event like the others."""
+        text, separator = self._text, self._separator
+        first = text.find(separator)
+        # What stands before the first separator may be more than an event: blanks, a comma.
+        wanted = [text[:first].lstrip(b" \t\r\n,") + b"}"]
+        for match in self._wanted.finditer(text, first, last):
+            start = match.start()
+            wanted.append(text[start : text.find(separator, start)] + b"}")
+        return wanted
+
+    def _pieces(self, opening: bytes) -> list[bytes]:
+        """The same piece by piece, where there are other objects and lists of objects."""
+        first, *pieces = self._text.split(self._separator)[:-1]
+        wanted = [first.lstrip(b" \t\r\n,") + b"}"]
+        wanted += [opening + piece + b"}" for piece in pieces if not self._is_unwanted(piece)]
+        return wanted
+
+    def _is_unwanted(self, piece: bytes) -> bool:
+        if self.unwanted.match(piece) is None or _NOT_ALONE.search(piece) is not None:
+            return False
         # Only what is one event and nothing else may be left out.
-        return _NOT_ALONE.search(piece) is not None or piece.count(b"{") != piece.count(b"}")
+        return piece.count(b"{") == piece.count(b"}")
 
     def _listed(self) -> Iterator[Event]:
         """All events of the window but the last, of a file whose events begin otherwise."""
