@@ -124,11 +124,16 @@ def keys_shown(hint: str, show: str, bound: Bound, *, is_short: bool) -> str:
         is_short: Whether one key of each command is enough.
     """
     commands = _COMMANDS.get(hint, (hint,))
-    if not any(name in bound for name in commands):
+    if not any(is_changed(name, bound) for name in commands):
         return show
     most = 1 if is_short else None
     shown = [shown_key(key) for name in commands for key in keys_of(name, bound)[:most]]
-    return ("" if is_short and all(len(key) == 1 for key in shown) else " ").join(shown)
+    return ("" if is_short and all(len(key) == 1 for key in shown) else " ").join(shown) or "–"
+
+
+def is_changed(command: str, bound: Bound) -> bool:
+    """Whether a command has other keys than it always has: bound anew, or taken from it."""
+    return keys_of(command, bound) != DEFAULT_KEYS.get(command, ())
 
 
 def first_key(command: str, bound: Bound) -> str:

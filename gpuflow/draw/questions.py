@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from string import ascii_uppercase
 
+from gpuflow.cells import cell_width
 from gpuflow.draw.bound import first_key
 from gpuflow.draw.view import Caption, Scene
 from gpuflow.engine.moment import Moments
@@ -13,8 +14,9 @@ from gpuflow.units import Quantity
 
 ROOMY_WIDTH, ROOMY_ROWS = 116, 34
 """From here on every choice has a row of its own."""
-LONG_WIDTH, SHORT_WIDTH = 76, 56
-"""Narrower screens get shorter hints beside a shorter title."""
+LONG_WIDTH = 76
+"""Narrower screens get a shorter title."""
+PAGE_MARK = 10
 
 
 def question_caption(
@@ -32,12 +34,12 @@ def question_caption(
         scene.word("ask.choice", letter=ascii_uppercase[index], choice=choice_text(scene, choice))
         for index, choice in enumerate(question.choices)
     ]
-    is_roomy = size[0] >= ROOMY_WIDTH and size[1] >= ROOMY_ROWS
+    title = _title(scene, "ask.title", question, place, size[0])
     return Caption(
-        title=_title(scene, "ask.title", question, place, size[0]),
+        title=title,
         lead=question_text(scene, question),
-        text=("\n" if is_roomy else " | ").join(choices),
-        hint=_hint(scene, "ask.hint", size[0]),
+        text=("\n" if _is_roomy(size) else " | ").join(choices),
+        hint=_hint(scene, "ask.hint", title, size),
         needs_room=True,
     )
 
@@ -51,11 +53,12 @@ def answer_caption(
         letter=ascii_uppercase[question.right],
         choice=choice_text(scene, question.answer),
     )
+    title = _title(scene, "ask.title_answer", question, place, size[0])
     return Caption(
-        title=_title(scene, "ask.title_answer", question, place, size[0]),
+        title=title,
         lead=lead,
         text="\n".join(part for part in answer_texts(scene, question) if part),
-        hint=_hint(scene, "ask.hint_answer", size[0]),
+        hint=_hint(scene, "ask.hint_answer", title, size),
         needs_room=True,
     )
 
@@ -152,7 +155,21 @@ def _title(scene: Scene, key: str, question: Question, place: tuple[int, int], w
     return scene.word(form, number=place[0], total=place[1], step=question.step + 1)
 
 
-def _hint(scene: Scene, key: str, width: int) -> str:
-    form = "" if width >= LONG_WIDTH else "_short" if width >= SHORT_WIDTH else "_shortest"
+def _hint(scene: Scene, key: str, title: str, size: tuple[int, int]) -> str:
+    """The longest hint that its place has room for: a panel's row, or what the title leaves."""
     a, q = (first_key(name, scene.bound) for name in ("ask", "quit"))
-    return scene.word(f"{key}{form}", a=a, q=q)
+    forms = [scene.word(f"{key}{form}", a=a, q=q) for form in ("", "_short", "_shortest")]
+    # Where lines are short there is a second page, and a mark that says so.
+    room = size[0] - 4 - cell_width(title) - (0 if size[0] >= LONG_WIDTH else PAGE_MARK)
+    if _is_roomy(size):
+        room = _panel_width(size[0]) - 4
+    return next((form for form in forms if cell_width(form) <= room), forms[-1])
+
+
+def _panel_width(width: int) -> int:
+    """Cells of the panel of words beside the stage, its frame included."""
+    return min(max(width * 37 // 100, 42), 84)
+
+
+def _is_roomy(size: tuple[int, int]) -> bool:
+    return size[0] >= ROOMY_WIDTH and size[1] >= ROOMY_ROWS

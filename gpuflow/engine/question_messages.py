@@ -165,7 +165,7 @@ class MessageQuestions:
             wrong = [
                 _pairs([(senders[0], b) for b in receivers], "one_sender"),
                 _pairs(list(pairwise(senders)), "within_stage"),
-                _pairs([(a, b) for a in senders for b in receivers], "everyone"),
+                _pairs(_each_to_each(senders, receivers), "everyone"),
             ]
         yield Candidate(
             moment_s=self._start(span),
@@ -297,6 +297,14 @@ def is_alike(a: Span, b: Span) -> bool:
 
 def _other(phase: Phase) -> Phase:
     return "decode" if phase == "prefill" else "prefill"
+
+
+def _each_to_each(senders: Sequence[int], receivers: Sequence[int]) -> list[tuple[int, int]]:
+    """All pairs, or as many of them as are written."""
+    if len(senders) <= MOST_PAIRS:
+        return [(a, b) for a in senders for b in receivers]
+    first = [(senders[0], b) for b in receivers[: MOST_PAIRS + 1]]
+    return [*first, (senders[-1], receivers[-1])]
 
 
 def _pairs(pairs: Sequence[Sequence[int]] | Groups, mistake: str) -> Choice:

@@ -12,6 +12,7 @@ from textual.command import CommandPalette
 from textual.driver import Driver
 from textual.screen import Screen
 
+from gpuflow.draw.bound import is_changed, keys_of, shown_key
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.play import draw_play
 from gpuflow.draw.theme import THEMES, load_theme
@@ -171,9 +172,16 @@ class PlayerApp(TerminalApp):
         for name, action in COMMANDS:
             yield SystemCommand(
                 self.scene.t(f"command.{name}"),
-                self.scene.t(f"command.{name}.keys"),
+                self._keys_of(name),
                 lambda action=action: self.run_command(action),
             )
+
+    def _keys_of(self, command: str) -> str:
+        """The keys of a command, as the palette writes them."""
+        bound = self.options.keys
+        if not is_changed(command, bound):
+            return self.scene.t(f"command.{command}.keys")
+        return " ".join(map(shown_key, keys_of(command, bound)))
 
     async def run_command(self, action: str) -> None:
         """Do what a command of the palette names."""
@@ -275,8 +283,9 @@ class PlayerApp(TerminalApp):
         """Whatever is pressed says that somebody is there."""
         if self._idle is not None and isinstance(event, events.InputEvent):
             self._idle.stir()
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            key = self.keymap.meant(event.key, self._scope())
+        scope = self._scope()
+        if scope and isinstance(event, events.Key) and not event.is_forwarded:
+            key = self.keymap.meant(event.key, scope)
             if key is None and not (self.what_if.is_open or self.touring.is_on):
                 return
             if key not in {None, event.key}:
@@ -289,11 +298,15 @@ class PlayerApp(TerminalApp):
             return
         await super().on_event(event)
 
-    def _scope(self) -> Scope:
-        """The kind of screen that keys are pressed on."""
+    def _scope(self) -> Scope | None:
+        """The kind of screen that keys are pressed on; None where words are typed."""
+        if not self.screen_stack:
+            return None
         if isinstance(self.screen, ExploreScreen):
             return "explore"
-        return "play" if self.screen is self._play_screen else "page"
+        if isinstance(self.screen, ReadingPage):
+            return "page"
+        return "play" if self.screen is self._play_screen else None
 
     def watch_for_idleness(self) -> None:
         """Leave when nobody has pressed a key for long enough; look again when that may be."""

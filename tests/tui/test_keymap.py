@@ -110,6 +110,24 @@ def test_nothing_bound_changes_nothing() -> None:
     assert keymap.meant("f7", "page") == "f7"
 
 
+def test_words_typed_into_the_palette_are_words(make_app: Callable[..., PlayerApp]) -> None:
+    app = make_app(keys=BOUND)
+
+    async def then(pilot: Pilot[None]) -> None:
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        for letter in "quit":
+            await pilot.press(letter)
+        typed = app.screen.query_one("CommandInput")
+        assert getattr(typed, "value", "") == "quit"
+        keys = {command.title: command.help for command in app.get_system_commands(app.screen)}
+        assert keys["Quit"] == "Q"
+        assert keys["Next step"] == "m j"
+        assert keys["Help"] == "F"
+
+    watch(app, then)
+
+
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_hints_and_help_show_the_keys_as_bound(
     make_app: Callable[..., PlayerApp], language: str
@@ -124,5 +142,7 @@ def test_hints_and_help_show_the_keys_as_bound(
     text = draw_help(scene, 79).text()
     assert "← h k PgUp Backspace m j" in text
     assert "│ Q " in text
+    taken = {"next_step": ("n",)}
+    assert keys_shown("tour", "n", taken, is_short=False) == "–"
     for key in HELP_KEYS:
         assert keys_shown(key.id, key.show, {}, is_short=False) == key.show
