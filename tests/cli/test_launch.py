@@ -197,6 +197,8 @@ def test_validate_names_unknown_flags_and_what_does_not_divide(gpuflow: Any) -> 
         ("vllm serve llama-3-8b " + "-x " * 90_000, "launch_too_long"),
         ("vllm serve llama-3-8b " + "-x " * 30_000, "launch_too_long"),
         ("A=abcd\n" + "A=$A$A$A$A\n" * 20 + "vllm serve $A", "launch_too_long"),
+        ("A=(a b)\n" + "A+=(${A[@]})\n" * 40 + "vllm serve ${A[@]}", "launch_too_long"),
+        ("".join(f"A{i}=a\n" for i in range(1000)) + "vllm serve a", "launch_too_long"),
         ('vllm serve "$MODEL" -tp 8', "launch_variable"),
     ],
 )

@@ -18,9 +18,11 @@ from gpuflow.scenario.source import Source
 
 UNKNOWN_VALUE = "$?"
 """Stands for what only a running shell would know."""
-MAX_WORDS = 20_000
-MAX_FILLED = 2**20
+MAX_WORDS = 8_000
+"""Of all commands together, those of arrays each time that they are filled in."""
+MAX_FILLED = 2**18
 """Characters that variables are filled in with, all together."""
+MAX_VARIABLES = 250
 
 _HERE_DOCUMENT = re.compile(r"<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2")
 _TARGET = re.compile(r"(?:>>?|\btee(?:\s+-a)?)\s*([^\s<>|;&]+)")
@@ -261,10 +263,13 @@ class _Reader:
             raise ImportFormatError(
                 [Problem(code="launch_quote", key="--launch", values={"quote": "\\"})]
             ) from None
-        self.words_left -= len(tokens)
+        self._count(len(tokens))
+        return tokens
+
+    def _count(self, n_words: int) -> None:
+        self.words_left -= n_words
         if self.words_left < 0:
             raise _too_long(MAX_WORDS)
-        return tokens
 
     def _array(self, name: str, words: list[str]) -> None:
         bare = name.rstrip("=")
@@ -307,12 +312,17 @@ class _Reader:
         if found is not None:
             before = variables.get(found[1], "") if found[2] else ""
             variables[found[1]] = before + found[3]
+            # Each command keeps what they are when it runs.
+            if len(variables) > MAX_VARIABLES:
+                raise _too_long(MAX_VARIABLES)
 
     def _filled(self, word: str) -> list[str]:
         """The word with the script's own variables in it; a variable of flags becomes several."""
         whole = _VARIABLE.fullmatch(word)
         name = (whole[1] or whole[3]) if whole else ""
         if name in self.arrays:
+            # Arrays that hold each other grow without end.
+            self._count(len(self.arrays[name]))
             return list(self.arrays[name])
         text = _VARIABLE.sub(self._value, word)
         if whole and text.startswith("-") and " " in text:
