@@ -28,6 +28,7 @@ DEADLINE_S = 60.0
 """Only so that a broken program does not hang the benchmark."""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+_WHERE = b"\x1b[6n"
 LEAN = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
 """As ssh brings it: no COLORTERM."""
 
@@ -49,6 +50,7 @@ class Terminal:
         self.rate = rate_bytes_per_s
         self._begin_s = time.perf_counter()
         self._taken = 0
+        self._answers = 0
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
@@ -82,6 +84,10 @@ class Terminal:
             self._begin_s, self._taken = now_s, 0
         self._taken += len(data)
         self.raw += data
+        if self.raw.count(_WHERE) > self._answers:
+            # A line is one cell wide here, and a terminal says so.
+            self._answers += 1
+            self.press("\x1b[1;2R")
         return bool(data)
 
     def until(self, is_there: Callable[[bytes], bool]) -> float:
