@@ -443,7 +443,7 @@ def test_two_terminals(on_terminal: Start, runtime: dict[str, str]) -> None:
     assert notes.is_as_it_was()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGTERM], ids=str)
 def test_a_signal_leaves_the_terminal_as_it_was(
     number: signal.Signals, on_terminal: Start, runtime: dict[str, str]
 ) -> None:
