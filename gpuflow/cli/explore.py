@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpuflow.draw.frame import Frame
     from gpuflow.engine.explore import Outlook, Subject
     from gpuflow.engine.timeline import Timeline
+    from gpuflow.scenario.spec import Scenario
 
 FEWEST_RANKS, MOST_RANKS = 2, 1024
 """The engine's own; written here too, so that help loads no arrays."""
@@ -89,6 +90,7 @@ def asked_moment(at: str | None, rounds: int) -> Moment:
 
 def write_collective(
     outlook: Outlook,
+    scenario: Scenario,
     moment: Moment,
     output: Output,
     *,
@@ -100,6 +102,7 @@ def write_collective(
 
     Args:
         outlook: The collective with its costs.
+        scenario: On whose machines it runs.
         moment: The round.
         output: Where to, in which form and language.
         size: Columns and rows of a single frame; None: no frame.
@@ -110,7 +113,9 @@ def write_collective(
     from gpuflow.exporters.explore import round_records, rounds_text
 
     if output.format == "json":
-        output.document(round_records(outlook))
+        from gpuflow.cli.request import inputs_of
+
+        output.document({"inputs": inputs_of(scenario), **round_records(outlook)})
         return
     columns, rows = size or (200, 60)
     view = ExploreView(

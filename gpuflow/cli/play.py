@@ -106,6 +106,7 @@ def play(
         shown = size or DEFAULT_SIZE
         write_collective(
             outlook(subject, timeline, 0),
+            scenario,
             first,
             output,
             size=(shown.columns, shown.rows) if print_ else None,
