@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from gpuflow.draw.notes import StepNotes, step_notes
 from gpuflow.scenario.spec import Language
-from gpuflow.tui.position import Position, publish, withdraw
+from gpuflow.tui.position import Position, clear_away, publish, withdraw
 
 if TYPE_CHECKING:
     from gpuflow.tui.app import PlayerApp
@@ -38,6 +38,8 @@ class Announcer:
     def open(self, folder: Path | None) -> None:
         """Write into a folder from now on; None: nowhere."""
         self._folder = folder
+        if folder is not None:
+            clear_away(folder)
 
     def close(self) -> None:
         """Nobody is here any more."""

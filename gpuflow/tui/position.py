@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -122,23 +122,27 @@ def withdraw(folder: Path, pid: int) -> None:
 
 def players(folder: Path) -> list[Position]:
     """The players that are there, the newest first; files of players that are gone are removed."""
-    found = [position for position in _all(folder) if position is not None]
+    clear_away(folder)
+    found = [
+        position for pid in _pids(folder) if (position := read_position(folder, pid)) is not None
+    ]
     return sorted(found, key=lambda position: position.began_s, reverse=True)
 
 
-def _all(folder: Path) -> Iterator[Position | None]:
+def clear_away(folder: Path) -> None:
+    """Remove the files of players that were killed before they could do so."""
+    for pid in _pids(folder):
+        if not _is_alive(pid):
+            withdraw(folder, pid)
+
+
+def _pids(folder: Path) -> list[int]:
+    """Players that have, or had, a file in a folder of the user's own."""
     try:
         names = sorted(path.name for path in folder.iterdir()) if _is_own(folder) else []
     except OSError:
-        return
-    for name in names:
-        match = _NAME.fullmatch(name)
-        if match is None:
-            continue
-        if not _is_alive(int(match[1])):
-            withdraw(folder, int(match[1]))
-            continue
-        yield read_position(folder, int(match[1]))
+        return []
+    return [int(match[1]) for match in map(_NAME.fullmatch, names) if match]
 
 
 def read_position(folder: Path, pid: int) -> Position | None:

@@ -249,8 +249,12 @@ def test_the_player_tells_what_changes_and_is_silent_while_nothing_does(
     monkeypatch.setattr(announcing, "GAP_S", 0.0)
     app = make_app()
 
+    killed = position_file(folder, 2**31 - 2)
+    killed.write_text("{}")
+
     async def session(pilot: Pilot[None]) -> None:
         app.announcer.open(folder)
+        assert not killed.exists()
         await pilot.press("4")
         found = read_position(folder, OWN)
         assert found is not None
