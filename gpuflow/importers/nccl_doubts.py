@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-from gpuflow.importers.nccl_log import MOST_ROWS, MOST_RUNS, RawRun
+from gpuflow.importers.nccl_log import MOST_BYTES, MOST_LINES, MOST_ROWS, MOST_RUNS, RawRun
 from gpuflow.importers.nccl_reading import Doubt, Measured
 from gpuflow.units import format_bytes, format_time
 
@@ -46,6 +46,8 @@ def _about_frame(raw: RawRun) -> Iterator[Doubt]:
         yield Doubt("too_many_rows", {"most": MOST_ROWS})
     if raw.is_last_read:
         yield Doubt("too_many_runs", {"most": MOST_RUNS})
+    if raw.is_log_cut:
+        yield Doubt("log_cut", {"lines": f"{MOST_LINES:,}", "mib": MOST_BYTES >> 20})
     if raw.debug.warnings:
         yield Doubt("warnings", {"count": len(raw.debug.warnings), "found": raw.debug.warnings[0]})
     if raw.failures and raw.rows:

@@ -20,6 +20,8 @@ from gpuflow.importers.nccl_lines import RankLine, RawRow
 
 MOST_BYTES = 32 << 20
 """Of a log; what follows is not read, and that is said."""
+MOST_LINES = 150_000
+"""Of a log, likewise."""
 LONGEST_LINE = 4096
 """Characters of a line that are looked at."""
 MOST_ROWS = 5000
@@ -60,6 +62,8 @@ class RawRun:
     """More rows than are read."""
     is_last_read: bool = False
     """More runs follow than are read."""
+    is_log_cut: bool = False
+    """The log goes on after what is read of it."""
     library: str | None = None
     is_amd: bool = False
     debug: DebugFacts = field(default_factory=DebugFacts)
@@ -78,30 +82,47 @@ def read_log(path: str) -> tuple[RawRun, ...]:
         OSError: The file cannot be read.
     """
     if path == "-":
-        return read_runs(_decoded(sys.stdin.buffer, path), path)
+        return _read(_LogLines(sys.stdin.buffer, path), path)
     with Path(path).open("rb") as stream:
-        return read_runs(_decoded(stream, path), path)
+        return _read(_LogLines(stream, path), path)
 
 
-def _decoded(stream: BinaryIO, path: str) -> Iterator[str]:
+def _read(log: _LogLines, path: str) -> tuple[RawRun, ...]:
+    runs = read_runs(log, path)
+    runs[-1].is_log_cut = log.is_cut
+    return runs
+
+
+class _LogLines:
     """Lines of text, each cut to a bearable length; UTF-16 as PowerShell writes it, else UTF-8."""
-    head = stream.read(4)
-    if head[:2] == b"\x1f\x8b" or head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd"):
-        raise ImportFormatError([Problem(code="nccl_compressed", file=path, hint="nccl_unpack")])
-    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = io.TextIOWrapper(
-        io.BufferedReader(_Resumed(head, stream)), encoding, errors="replace", newline="\n"
-    )
-    taken = 0
-    while taken < MOST_BYTES:
-        line = text.readline(LONGEST_LINE)
-        if not line:
-            return
-        taken += len(line)
-        yield line
-        while len(line) == LONGEST_LINE and not line.endswith("\n") and taken < MOST_BYTES:
+
+    def __init__(self, stream: BinaryIO, path: str) -> None:
+        head = stream.read(4)
+        if head[:2] == b"\x1f\x8b" or head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd"):
+            raise ImportFormatError(
+                [Problem(code="nccl_compressed", file=path, hint="nccl_unpack")]
+            )
+        encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        self._text = io.TextIOWrapper(
+            io.BufferedReader(_Resumed(head, stream)), encoding, errors="replace", newline="\n"
+        )
+        self.is_cut = False
+        """Whether more follows than is read."""
+
+    def __iter__(self) -> Iterator[str]:
+        text, taken = self._text, 0
+        for _ in range(MOST_LINES):
             line = text.readline(LONGEST_LINE)
+            if not line:
+                return
             taken += len(line)
+            yield line
+            while len(line) == LONGEST_LINE and not line.endswith("\n") and taken < MOST_BYTES:
+                line = text.readline(LONGEST_LINE)
+                taken += len(line)
+            if taken >= MOST_BYTES:
+                break
+        self.is_cut = bool(text.read(1))
 
 
 class _Resumed(io.RawIOBase):

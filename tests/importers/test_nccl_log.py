@@ -316,3 +316,13 @@ def test_runs_beyond_the_most_are_not_mixed_into_the_last() -> None:
     assert "too_many_runs" in codes(found[-1])
     assert "too_many_runs" not in codes(found[0])
     assert next(lines, None) is not None
+
+
+def test_what_follows_the_most_that_is_read_is_said_to_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    plain = (DATA / "plain.log").read_text("utf-8")
+    for tail in ("\n" * nccl_log.MOST_LINES, (" " * 100_000 + "\n") * 350):
+        path.write_text(plain + tail, "utf-8")
+        assert "log_cut" in codes(understand(read_log(str(path))[-1]))
+    path.write_text(plain, "utf-8")
+    assert "log_cut" not in codes(understand(read_log(str(path))[-1]))
