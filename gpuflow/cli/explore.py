@@ -57,14 +57,14 @@ def asked_subject(
     Raises:
         InputError: An option needs `--collective`, or does not go with the others.
     """
-    from gpuflow.collectives.algorithms import ALGORITHMS
-    from gpuflow.engine.explore import subject_of
-
     if collective is None:
         for option, value in (("--algorithm", algorithm), ("--ranks", ranks), ("--nodes", nodes)):
             if value is not None:
                 raise bad_option(option, "option_needs_collective")
         return None
+    from gpuflow.collectives.algorithms import ALGORITHMS
+    from gpuflow.engine.explore import subject_of
+
     if algorithm is not None:
         one_of("--algorithm", ALGORITHMS[collective])(algorithm)
     n = ranks or (2 if collective == "send_recv" else DEFAULT_RANKS)

@@ -301,7 +301,7 @@ def _by_engine(
         if case.kernel == "nvls_multimem":
             raise ValueError(f"{gpu} has no switch that adds")
         index = np.where(index == 2, 1, index)
-    used = np.unique(index)
+    used = np.array(sorted({*index.tolist()}))
     return rule, tuple(choices[which] for which in used), np.searchsorted(used, index)
 
 
