@@ -23,7 +23,7 @@ def vary_of(request: Request, scenario: Scenario) -> Vary:
     from gpuflow.cli.request import scenario_of
 
     def vary(settings: Settings) -> Scenario:
-        changes: dict[str, Any] = dict(settings)
+        changes: dict[str, Any] = {str(name): value for name, value in settings.items()}
         if "pp" in changes:
             # A list of layers was for as many stages as it has numbers.
             changes["layers"] = None

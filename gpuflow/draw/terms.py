@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import yaml
 
@@ -57,9 +58,9 @@ def group_names() -> Mapping[str, Text]:
 
 
 @cache
-def _data() -> Mapping[str, Mapping[str, dict[str, dict[str, str]]]]:
+def _data() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     file = resources.files("gpuflow") / "data" / "glossary.yaml"
-    loaded: Mapping[str, Mapping[str, dict[str, dict[str, str]]]] = yaml.load(
+    loaded: Mapping[str, Mapping[str, Mapping[str, Any]]] = yaml.load(
         file.read_text("utf-8"), _Loader
     )
     return loaded
