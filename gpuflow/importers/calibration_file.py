@@ -143,9 +143,10 @@ def _rows(file: str, number: int, entry: Any) -> tuple[Row, ...]:
     for name in _TEXTS:
         if not isinstance(entry.get(name), str) or not 0 < len(entry[name]) <= 80:
             raise _unreadable(file, "entry", number=number, key=name)
-    for name, most in (("ranks", 1 << 20), ("nodes", 1 << 17)):
+    # One rank alone sends nothing, so no bandwidth can be told from its times.
+    for name, least, most in (("ranks", 2, 1 << 20), ("nodes", 1, 1 << 17)):
         value = entry.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise _unreadable(file, "entry", number=number, key=name)
     points = entry.get("points")
     if not isinstance(points, list) or not 1 < len(points) <= MOST_POINTS:

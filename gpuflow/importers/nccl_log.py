@@ -17,6 +17,7 @@ from gpuflow.errors import ImportFormatError, Problem
 from gpuflow.importers import nccl_lines as lines
 from gpuflow.importers.nccl_debug import DebugFacts
 from gpuflow.importers.nccl_lines import RankLine, RawRow
+from gpuflow.scenario.source import file_trouble
 
 MOST_BYTES = 32 << 20
 """Of a log; what follows is not read, and that is said."""
@@ -78,11 +79,15 @@ def read_log(path: str) -> tuple[RawRun, ...]:
     """Read the runs of a file; `-` is standard input.
 
     Raises:
-        ImportFormatError: The file is compressed.
+        ImportFormatError: The file is compressed, a folder, a pipe or a device.
         OSError: The file cannot be read.
     """
     if path == "-":
         return _read(_LogLines(sys.stdin.buffer, path), path)
+    # however long a log is, only its first part is read
+    trouble = file_trouble(Path(path), path, sys.maxsize)
+    if trouble is not None:
+        raise ImportFormatError([trouble])
     with Path(path).open("rb") as stream:
         return _read(_LogLines(stream, path), path)
 

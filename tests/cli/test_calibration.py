@@ -107,6 +107,7 @@ def test_what_is_no_calibration_file_is_refused(
     ("key", "value"),
     [
         ("ranks", "0"),
+        ("ranks", "1"),
         ("ranks", "many"),
         ("nodes", "-1"),
         ("points", "[[1, 2]]"),

@@ -240,3 +240,13 @@ def test_keys_of_other_forms_are_refused_wherever_they_stand(tmp_path: Path, key
     with pytest.raises(ImportFormatError) as caught:
         read_model(path)
     assert [(p.code, p.key) for p in caught.value.problems] == [("config_other_form", key)]
+
+
+@pytest.mark.parametrize("multiple", ["1e308", "1e999", "-1", "true", '"2"'])
+def test_an_impossible_width_of_a_block_is_refused(tmp_path: Path, multiple: str) -> None:
+    path = tmp_path / "model.json"
+    text = (DATA / "deci-blocks.json").read_text()
+    path.write_text(text.replace('"ffn_mult": 2.625', f'"ffn_mult": {multiple}'))
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(path)
+    assert {p.code for p in caught.value.problems} == {"config_block"}

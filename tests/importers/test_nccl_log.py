@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 import random
 from pathlib import Path
 from typing import NamedTuple
@@ -251,6 +252,15 @@ def test_runs_are_judged_and_can_be_repeated() -> None:
 
 def test_nothing_from_the_log_gets_into_a_shell() -> None:
     assert "'NCCL_PROTO=$(reboot)'" in str(command_line(read("hostile.log")[0]))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.log")
+    for path, code in ((tmp_path / "pipe.log", "file_not_regular"), (tmp_path, "file_is_folder")):
+        with pytest.raises(ImportFormatError) as caught:
+            read_log(str(path))
+        assert [problem.code for problem in caught.value.problems] == [code]
 
 
 def test_compressed_logs_are_refused(tmp_path: Path) -> None:

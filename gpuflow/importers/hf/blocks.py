@@ -25,6 +25,7 @@ _OWN_SIZES = ("num_attention_heads", "num_key_value_heads", "head_dim")
 """What `per_layer_config` may change of a layer's attention."""
 _NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 _ROUND_TO = 256
+_MOST_MULTIPLE = 1000
 _LINEAR = MixerSpec(kind="linear")
 
 
@@ -87,7 +88,9 @@ def _mlp(config: Config, ffn: Mapping[str, object], mlp: MlpSpec, hidden_size: i
     if isinstance(size, int) and not isinstance(size, bool) and size > 0:
         return replace(mlp, ffn_size=size)
     multiple = ffn.get("ffn_mult")
-    if isinstance(multiple, bool) or not isinstance(multiple, (int, float)) or not multiple > 0:
+    if isinstance(multiple, bool) or not isinstance(multiple, (int, float)):
+        multiple = 0
+    if not 0 < multiple <= _MOST_MULTIPLE:
         config.problem("config_block", "block_configs", found=shown(dict(ffn)))
         return mlp
     width = int(2 * multiple * hidden_size / 3)
