@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 from dataclasses import fields
 from typing import Annotated, get_type_hints
 
@@ -51,15 +50,15 @@ def serve(
         raise MissingExtra(EXTRA) from None
 
     options = {"--theme": theme, "--speed": speed, "--fps": fps, "--lang": output.language}
-    argv = [sys.executable, "-m", "gpuflow", "play", "--kiosk", *arguments_of(request)]
-    argv += [part for name, value in options.items() if value for part in (name, str(value))]
-    argv += ["--loop"] * loop + ["--no-color"] * output.no_color
+    arguments = ["play", "--kiosk", *arguments_of(request)]
+    arguments += [part for name, value in options.items() if value for part in (name, str(value))]
+    arguments += ["--loop"] * loop + ["--no-color"] * output.no_color
     address, number = host or LOOPBACK, port or PORT
     _refuse_taken(address, number)
     output.say("serve.there", address=_in_url(address), port=number)
     if address != LOOPBACK:
         output.say("serve.open")
-    PlayerServer(argv, address, number).serve()
+    PlayerServer(arguments, address, number).serve()
     return 0
 
 

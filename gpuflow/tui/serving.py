@@ -13,6 +13,7 @@ import os
 import pty
 import struct
 import subprocess
+import sys
 import termios
 from collections.abc import Sequence
 from importlib import resources
@@ -26,6 +27,12 @@ MOST_VISITORS = 32
 """Each is a process of some 60 MiB."""
 LARGEST = (500, 200)
 """Columns and rows; a visitor's window may say anything."""
+_CLAIM = (
+    "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    " from gpuflow.__main__ import main; sys.exit(main())"
+)
+"""The terminal has to be the session's own, or it could not hang up; only its first process can
+claim it, and code between fork and exec is unsafe where there are threads."""
 _CHUNK = 65536
 PATIENCE_S = 3.0
 """For a player to end by itself before it is ended."""
@@ -34,8 +41,8 @@ PATIENCE_S = 3.0
 class TerminalService(AppService):
     """One visitor's player, on a pseudo-terminal."""
 
-    argv: Sequence[str] = ()
-    """What to run."""
+    arguments: Sequence[str] = ()
+    """The player's command line."""
 
     async def start(self, width: int, height: int) -> None:
         """Start the player and hand on what it writes.
@@ -48,14 +55,12 @@ class TerminalService(AppService):
         os.set_blocking(self._master, False)
         await self.set_terminal_size(width, height)
         self._player = subprocess.Popen(
-            self.argv,
+            [sys.executable, "-c", _CLAIM, *self.arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,
             env=_environment(),
             start_new_session=True,
-            # The terminal has to be the session's own, or it could not hang up.
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(slave)
         self._task = asyncio.create_task(self.run())
@@ -129,15 +134,15 @@ class PlayerServer(Server):
     """textual-serve's server with a page of our own, which asks nobody else for anything.
 
     Args:
-        argv: The player's command line.
+        arguments: The player's command line.
         host: Address to listen on.
         port: Port to listen on.
     """
 
-    def __init__(self, argv: Sequence[str], host: str, port: int) -> None:
+    def __init__(self, arguments: Sequence[str], host: str, port: int) -> None:
         pages = resources.files("gpuflow") / "data" / "web"
         super().__init__("gpuflow", host=host, port=port, templates_path=str(pages))
-        self._service = type("Service", (TerminalService,), {"argv": tuple(argv)})
+        self._service = type("Service", (TerminalService,), {"arguments": tuple(arguments)})
         self._visitors = 0
 
     def initialize_logging(self) -> None:

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyte
 import pytest
 
 import gpuflow
@@ -107,20 +108,27 @@ async def visit(served: Served, size: str = "width=80&height=24") -> AsyncIterat
         yield place
 
 
-async def until(place: Any, is_there: Callable[[bytes], bool]) -> bytes:
-    raw = b""
-    async with asyncio.timeout(DEADLINE_S) if sys.version_info >= (3, 11) else _no_limit():
-        async for message in place:
-            if message.type == aiohttp.WSMsgType.BINARY:
-                raw += message.data
-                if is_there(raw):
-                    return raw
-    raise AssertionError(raw[-500:])
+class Seen:
+    """What a visitor's terminal shows."""
 
+    def __init__(self, place: Any, columns: int = 80, rows: int = 24) -> None:
+        self.place, self.raw = place, b""
+        self.screen = pyte.Screen(columns, rows)
+        self.stream = pyte.ByteStream(self.screen)
 
-@contextlib.asynccontextmanager
-async def _no_limit() -> AsyncIterator[None]:
-    yield
+    async def until(self, is_there: Callable[[str], bool]) -> None:
+        end_s = time.monotonic() + DEADLINE_S
+        while not is_there("\n".join(self.rows())):
+            left_s = end_s - time.monotonic()
+            message = await asyncio.wait_for(self.place.receive(), max(left_s, 0.1))
+            assert message.type == aiohttp.WSMsgType.BINARY, "\n".join(self.rows())
+            self.raw += message.data
+            # pyte takes the key mode for a cursor position.
+            self.stream.feed(re.sub(rb"\x1b\[[<>=?]?[\d;]*u", b"", message.data))
+
+    def rows(self) -> list[str]:
+        columns, rows = self.screen.columns, self.screen.lines
+        return ["".join(self.screen.buffer[y][x].data for x in range(columns)) for y in range(rows)]
 
 
 def test_a_visitor_sees_the_player_presses_keys_and_leaves_nothing(served: Served) -> None:
@@ -128,13 +136,15 @@ def test_a_visitor_sees_the_player_presses_keys_and_leaves_nothing(served: Serve
 
     async def stay() -> list[int]:
         async with visit(served) as place:
-            raw = await until(place, lambda raw: b"quit" in raw)
-            assert b"Llama-3-8B" in raw
-            assert b"38;2;" in raw
+            seen = Seen(place)
+            await seen.until(lambda shown: "Llama-3-8B" in shown and "q quit" in shown)
+            assert b"38;2;" in seen.raw
             await place.send_json(["stdin", " 3"])
-            await until(place, lambda raw: b"3/8" in raw)
+            await seen.until(lambda shown: "3/8" in shown)
             await place.send_json(["resize", {"width": 60, "height": 20}])
-            await until(place, lambda raw: b"\x1b[20;1H" in raw)
+            seen.screen.resize(20, 60)
+            # So small a screen has no key hints.
+            await seen.until(lambda shown: "3/8" in shown and "q quit" not in shown)
             return served.players()
 
     players = asyncio.run(stay())
@@ -145,7 +155,7 @@ def test_a_visitor_sees_the_player_presses_keys_and_leaves_nothing(served: Serve
 def test_quitting_closes_the_socket(served: Served) -> None:
     async def quit_() -> None:
         async with visit(served) as place:
-            await until(place, lambda raw: b"quit" in raw)
+            await Seen(place).until(lambda shown: "q quit" in shown)
             await place.send_json(["stdin", "q"])
             async for _ in place:
                 pass
@@ -158,7 +168,7 @@ def test_quitting_closes_the_socket(served: Served) -> None:
 def test_no_player_outlives_its_server(number: signal.Signals, served: Served) -> None:
     async def stay() -> list[int]:
         async with visit(served) as place:
-            await until(place, lambda raw: b"quit" in raw)
+            await Seen(place).until(lambda shown: "q quit" in shown)
             players = served.players()
             served.process.send_signal(number)
             return players
