@@ -38,6 +38,7 @@ _GROUPS: Mapping[str, str] = {
     "~": "≈",
     "!": "⏸",
     "a": "α",
+    "b": "β",
     "1": "₁",
     "2": "₂",
     "3": "₃",
@@ -51,6 +52,9 @@ _TABLE = {ord(sign): plain for plain, signs in _GROUPS.items() for sign in signs
 }
 
 
+WIDE_SIGN, WIDE_SQUARE = "**", "[]"
+"""For a pictograph, and for the coloured squares that stand for kinds of traffic."""
+SQUARES = "🟦🟧🟪"
 BRAILLE = range(0x2800, 0x2900)
 DOTS = " .:-=+*%#"
 """For a cell of braille with 0 to 8 dots."""
@@ -87,5 +91,7 @@ def _likeness(character: str) -> str:
     if ord(character) in BRAILLE:
         return DOTS[(ord(character) - BRAILLE.start).bit_count()]
     width = cell_width(character)
+    if width == len(WIDE_SIGN) and unicodedata.category(character) == "So":
+        return WIDE_SQUARE if character in SQUARES else WIDE_SIGN
     plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode("ascii")
     return plain if len(plain) == width and plain.isprintable() else "?" * width

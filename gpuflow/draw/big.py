@@ -141,7 +141,9 @@ def big_figures(view: PlayView) -> tuple[BigFigure, BigFigure]:
     if span is not None and span.collective is not None and not state.is_compressed:
         name = scene.t(f"collective.{span.collective}")
         label = scene.word("big.message", name=name, time=format_time(span.duration_s))
-        return clock, _figure(label, format_bytes(span.message_size_bytes), flow_role(span))
+        is_unsaid = span.time_source == "measured" and not span.message_size_bytes
+        size = "–" if is_unsaid else format_bytes(span.message_size_bytes)
+        return clock, _figure(label, size, flow_role(span))
     for name, seconds in (("TPOT", known.tpot_s), ("TTFT", known.ttft_s)):
         if seconds is not None:
             meaning = scene.word(f"basics.{name.lower()}.meaning")

@@ -88,6 +88,9 @@ def _header(canvas: Canvas, view: ExploreView) -> None:
         for gap, has_key in ((3, True), (2, True), (2, False), (1, False))
         if not (has_key and view.is_guided)
     ]
+    # Which of how many algorithms it is counts least.
+    parts[1] = ("a", subject.algorithm, "strong")
+    forms.append([piece for part in parts for piece in _chosen(part, 1, has_key=False)])
     form = next((form for form in forms if width_of(form) <= room), forms[-1])
     canvas.put_pieces(4, 0, form, width=room)
     canvas.put_right(view.width - 1, 0, (Piece(round_text, "clock"),), width=cell_width(round_text))

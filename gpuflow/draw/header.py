@@ -10,6 +10,8 @@ from gpuflow.draw.view import PlayView
 from gpuflow.engine.timeline import Recording
 
 PLAYING, PAUSED = "⏵", "⏸"
+_LEAST_MARK = 8
+"""Cells from which a mark that is cut still says something."""
 
 
 def clock_text(time_s: float) -> str:
@@ -119,7 +121,9 @@ def _moment(canvas: Canvas, view: PlayView, y: int, *, is_short: bool) -> int:
     badge = phase.upper() if is_known else scene.t("header.recorded_badge")
     x = canvas.put(x, y, f" {badge} ", f"badge_{phase}")
     for mark in view.marks:
-        x = canvas.put(x + 1, y, mark, "accent")
+        room = canvas.width - x - 2
+        if cell_width(mark) <= room or room >= _LEAST_MARK:
+            x = canvas.put(x + 1, y, mark, "accent", width=room)
     return x
 
 

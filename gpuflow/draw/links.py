@@ -107,7 +107,12 @@ def flow_labels(view: PlayView, *, with_name: bool) -> list[str]:
 
 
 def span_labels(view: PlayView, span: Span) -> list[str]:
-    """Size, time and rate of a message; longest form first."""
+    """Size, time and rate of a message; longest form first.
+
+    Of a recording that does not say how large its messages were, the time alone.
+    """
+    if span.time_source == "measured" and not span.message_size_bytes:
+        return [format_time(span.duration_s)] * 3
     size, time = format_bytes(span.message_size_bytes), format_time(span.duration_s)
     rate = rate_text(view, span)
     return [" · ".join(filter(None, (size, time, rate))), f"{size} · {time}", size]

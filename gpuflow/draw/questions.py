@@ -159,8 +159,9 @@ def _hint(scene: Scene, key: str, title: str, size: tuple[int, int]) -> str:
     """The longest hint that its place has room for: a panel's row, or what the title leaves."""
     a, q = (first_key(name, scene.bound) for name in ("ask", "quit"))
     forms = [scene.word(f"{key}{form}", a=a, q=q) for form in ("", "_short", "_shortest")]
-    # Where lines are short there is a second page, and a mark that says so.
-    room = size[0] - 4 - cell_width(title) - (0 if size[0] >= LONG_WIDTH else PAGE_MARK)
+    # Answers, and where lines are short all words, have a second page, and a mark that says so.
+    has_one_page = size[0] >= LONG_WIDTH and key == "ask.hint"
+    room = size[0] - 4 - cell_width(title) - (0 if has_one_page else PAGE_MARK)
     if _is_roomy(size):
         room = _panel_width(size[0]) - 4
     return next((form for form in forms if cell_width(form) <= room), forms[-1])

@@ -155,7 +155,7 @@ def _laid_out(scene: Scene, panel: WhatIfPanel, area: Rect) -> tuple[_Places, li
     note = max(len(_note_lines(scene, panel, inner.width)), 1)
     note = min(note, 2 if inner.height >= LEAST_KNOBS + LEAST_LINES + 2 else 1)
     if inner.width >= TWO_COLUMNS and inner.height < n + 24:
-        left = inner.width * 45 // 100
+        left = inner.width * 44 // 100
         height = max(inner.height - note, 1)
         places = _Places(
             Rect(inner.x, inner.y, left, height),

@@ -1,7 +1,8 @@
 """Sentences in lines of so many cells, in both languages.
 
 English breaks at blanks. Chinese breaks between any two characters, except that closing
-punctuation never starts a line and opening punctuation never ends one.
+punctuation never starts a line and opening punctuation never ends one. A figure and its unit stay
+together.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ _NEVER_LAST = "（「『“‘(["
 _ATOM = re.compile(
     r"\s+|[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+"
 )
+_UNIT = re.compile(r"(?:%|[nµm]?s|(?:[kMGT]i?)?B(?:/s)?|[kMGT]?b/s|[GT]FLOPs?(?:/s)?)(?!\w)")
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -63,15 +65,26 @@ def _paragraph(text: str, width: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Pieces that are not broken: a word with its punctuation, one Chinese character with its."""
+    """Pieces that are not broken: a word with its punctuation, one Chinese character with its.
+
+    A figure and its unit are one such piece.
+    """
     words: list[str] = []
     for atom in _ATOM.findall(text):
+        if len(words) > 1 and words[-1] == " " and _is_unit(words[-2], atom):
+            words[-2:] = [f"{words[-2]} {atom}"]
+            continue
         sticks = words and not words[-1].isspace() and not atom.isspace()
         if sticks and (atom[0] in _NEVER_FIRST or words[-1][-1] in _NEVER_LAST):
             words[-1] += atom
         else:
             words.append(atom)
     return words
+
+
+def _is_unit(before: str, atom: str) -> bool:
+    """Whether a blank between the two is no place to break a line."""
+    return bool((before[-1].isdigit() and _UNIT.match(atom)) or (before == "·" and len(atom) == 1))
 
 
 def _head(word: str, width: int) -> str:
