@@ -17,6 +17,8 @@ _ATOM = re.compile(
     r"\s+|[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+"
 )
 _UNIT = re.compile(r"(?:%|[nµm]?s|(?:[kMGT]i?)?B(?:/s)?|[kMGT]?b/s|[GT]FLOPs?(?:/s)?)(?!\w)")
+_SHORT = 4
+"""Parts of a formula are shorter than this."""
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -71,7 +73,7 @@ def _words(text: str) -> list[str]:
     """
     words: list[str] = []
     for atom in _ATOM.findall(text):
-        if len(words) > 1 and words[-1] == " " and _is_unit(words[-2], atom):
+        if len(words) > 1 and words[-1] == " " and _is_held(words[-2], atom):
             words[-2:] = [f"{words[-2]} {atom}"]
             continue
         sticks = words and not words[-1].isspace() and not atom.isspace()
@@ -82,9 +84,11 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _is_unit(before: str, atom: str) -> bool:
-    """Whether a blank between the two is no place to break a line."""
-    return bool((before[-1].isdigit() and _UNIT.match(atom)) or (before == "·" and len(atom) == 1))
+def _is_held(before: str, atom: str) -> bool:
+    """Whether a blank between the two is no place to break a line: figures, parts of a formula."""
+    if before[-1] in "=₂" or before == "·":
+        return len(atom) < _SHORT
+    return before[-1].isdigit() and _UNIT.match(atom) is not None
 
 
 def _head(word: str, width: int) -> str:

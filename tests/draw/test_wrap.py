@@ -32,6 +32,13 @@ def test_pages_that_go_on_end_in_an_ellipsis() -> None:
     assert pages([], 2) == [[]]
 
 
+def test_a_figure_stays_with_its_unit_and_a_formula_with_its_factor() -> None:
+    assert wrap("a message of 19.3 µs.", 18) == ["a message of", "19.3 µs."]
+    assert wrap("每条 4 MiB，用 8 个", 8) == ["每条", "4 MiB，", "用 8 个"]
+    assert wrap("sends (n−1) · S each", 13) == ["sends (n−1)", "· S each"]
+    assert wrap("in 3 steps of 5 GPUs", 4) == ["in 3", "step", "s of", "5", "GPUs"]
+
+
 @given(st.text("ab 层，。（）-", max_size=60), st.integers(2, 20))
 def test_no_line_is_too_wide_and_no_word_is_lost(text: str, width: int) -> None:
     found = wrap(text, width)
