@@ -45,14 +45,17 @@ def _explore_here(name: str, seconds: str, folder: str, artifacts: str) -> None:
         from measuring import Program
         from readers import readers
 
-        known = readers()
-    reader = known[name]
+        reader = readers()[name]
+        seeds, program, numbers = reader.examples(), Program(), itertools.count()
+        # Verbs import their modules when they run, and only what is imported here is followed.
+        for data in seeds[:6]:
+            path = reader.written(data, Path(folder) / f"input{next(numbers)}")
+            for line in reader.lines(path, Random(0)):
+                program.run(line)
     corpus = Path(folder) / "corpus"
     corpus.mkdir()
-    seeds = reader.examples()
     for number, data in enumerate(seeds):
         (corpus / str(number)).write_bytes(data)
-    program, numbers = Program(), itertools.count()
 
     def one_input(data: bytes) -> None:
         own = Path(folder) / f"input{next(numbers)}"
