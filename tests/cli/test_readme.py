@@ -1,4 +1,4 @@
-"""What the README shows is what the program does."""
+"""What the README and the pages behind it show is what the program does."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
 PICTURE = ROOT / "tests" / "data" / "readme" / "play-80x24.txt"
 DRAWING = PICTURE.with_name("play.svg")
 DRAWING_COMMAND = "gpuflow export --profile ideal --at 60us --size 100x30"
@@ -23,7 +24,8 @@ pytestmark = pytest.mark.skipif(not README.is_file(), reason="not run from a che
 
 def examples() -> list[str]:
     """The example lines that need no file of the reader's own."""
-    blocks = re.findall(r"^```\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)
+    text = "\n".join(page.read_text("utf-8") for page in PAGES)
+    blocks = re.findall(r"^```\n(.*?)^```$", text, re.M | re.S)
     lines = [line for block in blocks for line in block.splitlines()]
     return [line for line in lines if line.startswith("gpuflow ") and "path/to" not in line]
 
@@ -45,6 +47,12 @@ def test_the_drawing_is_what_its_command_writes(gpuflow: Callable[..., Any]) -> 
     if os.environ.get("GPUFLOW_UPDATE_GOLDEN"):
         DRAWING.write_text(written.out, "utf-8")
     assert written.out == DRAWING.read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
+    assert [target for target in targets if not (page.parent / target).is_file()] == []
 
 
 def test_there_are_examples() -> None:
