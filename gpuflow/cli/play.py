@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,7 @@ from gpuflow.cli.explore import (
 )
 from gpuflow.cli.kiosk import refuse_files
 from gpuflow.cli.looking import FollowOption, ZoomOption, focus_of
+from gpuflow.cli.opening import opening_for
 from gpuflow.cli.options import Request, bad_option
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import (
@@ -86,102 +88,108 @@ def play(
     nodes: NodesOption = None,
 ) -> int:
     """Play, or write what would be played."""
-    from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
-    from gpuflow.engine.pace import Pace
-    from gpuflow.engine.simulate import simulate
-
     if kiosk:
         refuse_files(request)
-    config = output.config
-    ascii_ = ascii_ or config.is_ascii
-    scenario = scenario_of(request)
-    focus = focus_of(zoom, follow, scenario)
-    timeline = simulate(scenario)
-    subject = asked_subject(collective, algorithm, ranks, nodes, timeline)
-    pace = Pace(timeline)
-    first = asked_moment(at if subject else None, subject.rounds if subject else 0)
-    if subject and (print_ or plain or output.format == "json" or not output.streams.is_terminal()):
-        from gpuflow.engine.explore import outlook
+    is_live = not (print_ or plain) and output.format != "json" and output.streams.is_terminal()
+    wishes = (at, step, zoom, follow, collective, algorithm, ranks, nodes)
+    with opening_for(output, request, *wishes) if is_live else nullcontext() as opening:
+        from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
+        from gpuflow.engine.pace import Pace
+        from gpuflow.engine.simulate import simulate
 
-        shown = size or DEFAULT_SIZE
-        write_collective(
-            outlook(subject, timeline, 0),
-            scenario,
-            first,
-            output,
-            size=(shown.columns, shown.rows) if print_ else None,
-            is_ascii=ascii_,
-            is_wanted=plain,
+        config = output.config
+        ascii_ = ascii_ or config.is_ascii
+        scenario = scenario_of(request)
+        focus = focus_of(zoom, follow, scenario)
+        timeline = simulate(scenario)
+        subject = asked_subject(collective, algorithm, ranks, nodes, timeline)
+        pace = Pace(timeline)
+        first = asked_moment(at if subject else None, subject.rounds if subject else 0)
+        if subject and (
+            print_ or plain or output.format == "json" or not output.streams.is_terminal()
+        ):
+            from gpuflow.engine.explore import outlook
+
+            shown = size or DEFAULT_SIZE
+            write_collective(
+                outlook(subject, timeline, 0),
+                scenario,
+                first,
+                output,
+                size=(shown.columns, shown.rows) if print_ else None,
+                is_ascii=ascii_,
+                is_wanted=plain,
+            )
+            return 0
+        if at is not None and step is not None:
+            raise bad_option("--step", "option_step_and_at")
+        only = None if step is None else step_named("--step", step, timeline)
+        if only is None:
+            start_s = moment_of(None if subject else at, timeline, pace)
+        else:
+            start_s = pace.step_start(only)
+        told = only if at is None or subject else pace.stretch(start_s).step
+        if output.format == "json":
+            from gpuflow.exporters.plain import step_records
+
+            steps = step_records(timeline, output.language)
+            steps = steps if told is None else [steps[told]]
+            asked = _asked(pace, output, told) if ask else {}
+            output.document({"inputs": inputs_of(scenario), "steps": steps, **asked})
+            return 0
+        shortage = warn_of_shortage(scenario, output)
+        if print_:
+            shown = size or DEFAULT_SIZE
+            frame = _frame(
+                pace,
+                start_s,
+                shown,
+                output,
+                is_ascii=ascii_,
+                is_asking=ask,
+                is_big=big,
+                focus=focus,
+            )
+            output.write(frame.text())
+            return 0
+        if plain or not output.streams.is_terminal():
+            _tell(timeline, output, told, is_wanted=plain)
+            if ask:
+                _tell_questions(pace, output, told)
+            return 0
+        from gpuflow.cli.whatif import locks_of, vary_of
+        from gpuflow.tui.options import PlayerOptions
+        from gpuflow.tui.player import run_player
+
+        return run_player(
+            timeline,
+            PlayerOptions(
+                language=output.language,
+                theme_name=theme or config.theme,
+                start_s=start_s,
+                has_color=output.has_color,
+                is_ascii=ascii_,
+                speed=speed or 1.0,
+                explore=subject,
+                explore_round=first.round,
+                notice=shortage,
+                fps=fps or config.fps,
+                is_playing=not no_animation if autoplay is None else autoplay,
+                loops=loop,
+                only_step=only,
+                is_animated=not no_animation,
+                has_mouse=mouse,
+                is_kiosk=kiosk,
+                idle_s=idle,
+                vary=vary_of(request, scenario),
+                locks=locks_of(request),
+                is_asking=ask,
+                is_big=big,
+                keys=config.keys,
+                opening=opening,
+                focus=focus,
+            ),
         )
-        return 0
-    if at is not None and step is not None:
-        raise bad_option("--step", "option_step_and_at")
-    only = None if step is None else step_named("--step", step, timeline)
-    if only is None:
-        start_s = moment_of(None if subject else at, timeline, pace)
-    else:
-        start_s = pace.step_start(only)
-    told = only if at is None or subject else pace.stretch(start_s).step
-    if output.format == "json":
-        from gpuflow.exporters.plain import step_records
-
-        steps = step_records(timeline, output.language)
-        steps = steps if told is None else [steps[told]]
-        asked = _asked(pace, output, told) if ask else {}
-        output.document({"inputs": inputs_of(scenario), "steps": steps, **asked})
-        return 0
-    shortage = warn_of_shortage(scenario, output)
-    if print_:
-        shown = size or DEFAULT_SIZE
-        frame = _frame(
-            pace,
-            start_s,
-            shown,
-            output,
-            is_ascii=ascii_,
-            is_asking=ask,
-            is_big=big,
-            focus=focus,
-        )
-        output.write(frame.text())
-        return 0
-    if plain or not output.streams.is_terminal():
-        _tell(timeline, output, told, is_wanted=plain)
-        if ask:
-            _tell_questions(pace, output, told)
-        return 0
-    from gpuflow.cli.whatif import locks_of, vary_of
-    from gpuflow.tui.options import PlayerOptions
-    from gpuflow.tui.player import run_player
-
-    return run_player(
-        timeline,
-        PlayerOptions(
-            language=output.language,
-            theme_name=theme or config.theme,
-            start_s=start_s,
-            has_color=output.has_color,
-            is_ascii=ascii_,
-            speed=speed or 1.0,
-            explore=subject,
-            explore_round=first.round,
-            notice=shortage,
-            fps=fps or config.fps,
-            is_playing=not no_animation if autoplay is None else autoplay,
-            loops=loop,
-            only_step=only,
-            is_animated=not no_animation,
-            has_mouse=mouse,
-            is_kiosk=kiosk,
-            idle_s=idle,
-            vary=vary_of(request, scenario),
-            locks=locks_of(request),
-            is_asking=ask,
-            is_big=big,
-            keys=config.keys,
-            focus=focus,
-        ),
-    )
 
 
 def _frame(

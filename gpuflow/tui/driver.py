@@ -14,6 +14,7 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from gpuflow.tui.opening import ENTER
 from gpuflow.tui.options import PlayerOptions
 
 
@@ -111,6 +112,13 @@ class PlayerDriver(LinuxDriver):
         """Whether the terminal has not yet taken what was last sent."""
         writer = self._writer_thread
         return writer is not None and not writer._queue.empty()
+
+    def write(self, data: str) -> None:
+        """Send to the terminal; the alternate screen is entered once."""
+        opening = cast(Leaving, self._app).options.opening
+        if data == ENTER and opening is not None and opening.take():
+            return
+        super().write(data)
 
     def stop_application_mode(self) -> None:
         """Give the terminal back as it was."""

@@ -9,6 +9,7 @@ from gpuflow.draw.focus import Focus
 from gpuflow.engine.explore import Subject
 from gpuflow.engine.whatif import KnobId, Lock, Vary
 from gpuflow.scenario.spec import Language
+from gpuflow.tui.opening import Opening
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ class PlayerOptions:
     """Whether it begins with the guided tour."""
     tours_by_itself: bool = False
     """Whether a tour goes on without keys."""
+    opening: Opening | None = None
+    """What stands on the screen already."""
     explore: Subject | None = None
     """A collective to open at once; None: the play itself."""
     explore_round: int = 0

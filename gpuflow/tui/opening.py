@@ -1,0 +1,82 @@
+"""The first thing on the screen: what is about to be played, while everything else is loaded.
+
+Loading, simulating and the widgets take about a second. Until then the terminal would be as it was,
+and nobody could tell a slow disk from a program that hangs. Nothing here needs what is loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+
+from gpuflow.cells import cell_width, clip
+from gpuflow.tui.lifecycle import leaving_on_signals
+
+LEAST_COLUMNS, LEAST_ROWS = 40, 10
+"""Below this the player itself has hardly anything to show."""
+ENTER = "\x1b[?1049h"
+_HIDE, _CLEAR, _STRONG, _PLAIN = "\x1b[?25l", "\x1b[2J", "\x1b[1m", "\x1b[0m"
+_LEAVE = "\x1b[?1049l\x1b[?25h"
+
+
+class Opening:
+    """The alternate screen with a title and a line on it, until the player takes it over.
+
+    Args:
+        screen: Descriptor of the terminal.
+    """
+
+    def __init__(self, screen: int = 2) -> None:
+        self._screen = screen
+        self._is_open = False
+
+    def show(self, title: str, line: str, encoding: str) -> None:
+        """Draw, unless the screen is small or belongs to another program in the foreground."""
+        try:
+            columns, rows = os.get_terminal_size(self._screen)
+            is_ours = os.tcgetpgrp(self._screen) == os.getpgrp()
+        except OSError:
+            return
+        if not is_ours or columns < LEAST_COLUMNS or rows < LEAST_ROWS:
+            return
+        room = columns - 2
+        shown = clip(line, room)
+        middle = f"\x1b[{rows // 2};{(columns - cell_width(shown)) // 2 + 1}H{shown}"
+        head = f"\x1b[1;2H{_STRONG}{clip(title, room)}{_PLAIN}"
+        # The cursor ends on an empty row: whatever asks the terminal something writes there.
+        picture = f"{ENTER}{_HIDE}{_CLEAR}{head}{middle}\x1b[{rows};1H"
+        with contextlib.suppress(OSError):
+            self._is_open = True
+            os.write(self._screen, picture.encode(encoding, "replace"))
+
+    def take(self) -> bool:
+        """Whether the alternate screen is there already; from now on it is the taker's to leave."""
+        was_open, self._is_open = self._is_open, False
+        return was_open
+
+    def close(self) -> None:
+        """Back to the main screen, where nobody has taken this one over."""
+        if self.take():
+            with contextlib.suppress(OSError):
+                os.write(self._screen, _LEAVE.encode())
+
+
+@contextlib.contextmanager
+def opened(title: str, line: str, encoding: str) -> Iterator[Opening]:
+    """An opening while the player is being made; however that ends, the screen is given back."""
+    opening = Opening()
+    # A stop would leave the shell on our screen; it is only put off until the player can stop.
+    stopping = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    try:
+        with leaving_on_signals(_give_up):
+            opening.show(title, line, encoding)
+            yield opening
+    finally:
+        opening.close()
+        signal.signal(signal.SIGTSTP, stopping)
+
+
+def _give_up(status: int) -> None:
+    raise SystemExit(status)

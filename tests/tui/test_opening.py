@@ -1,0 +1,79 @@
+"""What stands on the screen before the player: at once, and gone without a trace."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+ENTER = b"\x1b[?1049h"
+LINE = "Reading the model"
+SLOW = """
+import time
+import gpuflow.engine.simulate
+gpuflow.engine.simulate.simulate = lambda *_: time.sleep(60)
+"""
+BROKEN = """
+import gpuflow.engine.simulate
+def simulate(*_):
+    raise RuntimeError("a mistake of ours")
+gpuflow.engine.simulate.simulate = simulate
+"""
+
+
+def test_the_opening_comes_first_and_the_player_takes_its_screen_over(on_terminal):
+    terminal = on_terminal("play")
+    terminal.until(lambda screen: LINE in screen)
+    terminal.until(lambda screen: "1/8" in screen and LINE not in screen)
+    assert terminal.raw.count(ENTER) == 1
+    terminal.press("q")
+    assert terminal.status() == 0
+    assert terminal.is_as_it_was()
+    assert LINE not in "\n".join(terminal.rows())
+
+
+def test_a_key_pressed_during_the_opening_is_not_lost(on_terminal):
+    terminal = on_terminal("play", "moe-ep4", "--no-animation")
+    terminal.until(lambda screen: LINE in screen)
+    terminal.press("3")
+    terminal.until(lambda screen: "3/8" in screen)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT])
+def test_whatever_ends_the_opening_gives_the_terminal_back(on_terminal, number):
+    terminal = on_terminal("play", before=SLOW)
+    terminal.until(lambda screen: LINE in screen)
+    terminal.process.send_signal(number)
+    assert terminal.status() == 128 + number
+    assert terminal.is_as_it_was()
+
+
+def test_ctrl_c_ends_the_opening(on_terminal):
+    terminal = on_terminal("play", before=SLOW)
+    terminal.until(lambda screen: LINE in screen)
+    terminal.press("\x03")
+    assert terminal.status() == 130
+    assert terminal.is_as_it_was()
+
+
+def test_a_mistake_during_the_opening_is_told_on_the_main_screen(on_terminal):
+    terminal = on_terminal("play", before=BROKEN)
+    assert terminal.status() == 1
+    assert terminal.is_as_it_was()
+    assert "a mistake of ours" in "\n".join(terminal.rows())
+
+
+@pytest.mark.parametrize(
+    ("argv", "settings"),
+    [
+        (("play", "--tp", "4"), {}),
+        (("play", "--at", "2"), {}),
+        (("play",), {"size": (39, 24)}),
+        (("play",), {"env": {"PYTHONIOENCODING": "ascii"}}),
+    ],
+    ids=["an option", "a moment", "a narrow screen", "an encoding without lines"],
+)
+def test_there_is_no_opening_where_a_mistake_may_have_to_be_told(on_terminal, argv, settings):
+    terminal = on_terminal(*argv, **settings)
+    terminal.until(lambda screen: "1/8" in screen or "2/8" in screen or "39" in screen)
+    assert LINE.encode() not in terminal.raw
