@@ -17,9 +17,9 @@ from gpuflow.importers.trace.doubt import Doubt
 
 BLOCK_BYTES = 2**20
 MAGIC = b"\x1f\x8b"
-MOST_RATIO = 200
+MOST_RATIO = 100
 """Unpacked over packed; a list of the same event packs to a thirtieth."""
-FREE_BYTES = 2**26
+FREE_BYTES = 2**25
 """Unpacked bytes below which the ratio does not matter."""
 MOST_BYTES = 2**38
 """Unpacked bytes of one file; the largest traces that people send around have some 10 GB."""
@@ -109,7 +109,9 @@ class Blocks:
 
     def _is_bomb(self, n_more: int) -> bool:
         whole = self.n_out + n_more
-        if whole <= FREE_BYTES or whole <= MOST_RATIO * self.n_in:
+        # What is read ahead has not unpacked to anything yet.
+        used = self.n_in - len(self._waiting)
+        if whole <= FREE_BYTES or whole <= MOST_RATIO * used:
             return False
         self.refused = Doubt("bomb", {"ratio": MOST_RATIO})
         return True
