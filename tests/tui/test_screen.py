@@ -7,14 +7,17 @@ import random
 from collections.abc import Callable
 
 import pytest
+from rich.style import Style
 from textual.strip import Strip
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.ascii import to_ascii
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.play import draw_play
+from gpuflow.draw.theme import THEMES
 from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.screens.play import PlayScreen
+from gpuflow.tui.styles import role_style
 from gpuflow.tui.widgets.canvas import FrameCanvas
 from gpuflow.tui.widgets.sheet import Sheet
 
@@ -157,6 +160,45 @@ def test_pages_scroll_from_top_to_bottom(key: str, make_app: Callable[..., Playe
             await pilot.pause()
             await pilot.pause()
             assert lines[-1] in "\n".join(screen_rows(app))
+
+    asyncio.run(session())
+
+
+@pytest.mark.parametrize("has_color", [True, False])
+def test_every_theme_shows_the_same_words_in_its_own_looks(
+    has_color: bool, make_app: Callable[..., PlayerApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    app = make_app(has_color=has_color, start_s=3.0)
+
+    def looks(style: Style | None) -> tuple[object, ...]:
+        style = style or Style()
+        marks = (style.bold, style.dim, style.underline, style.reverse)
+        return (style.color, style.bgcolor, *map(bool, marks))
+
+    async def session() -> None:
+        async with app.run_test(size=(80, 24)) as pilot:
+            words = screen_rows(app)
+            for theme in THEMES:
+                assert app.look.name == theme
+                await pilot.pause()
+                strips = app.screen._compositor.render_strips(app.size)
+                assert screen_rows(app) == words
+                # Textual's footer stands over the rows of keys.
+                for row, strip in list(zip(fresh(app).rows, strips, strict=True))[:-2]:
+                    expected = [
+                        (character, *looks(role_style(theme, run.role, has_color=has_color)))
+                        for run in row
+                        for character in run.text
+                    ]
+                    assert expected == [
+                        (character, *looks(segment.style))
+                        for segment in strip
+                        for character in segment.text
+                    ]
+                await pilot.press("T")
+            assert app.look.name == THEMES[0]
 
     asyncio.run(session())
 
