@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not IN_CHECKOUT, reason="not run from a checkout
 TOP_LEVEL = {
     *(".ci", ".git", ".gitignore", ".pre-commit-config.yaml"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "pyproject.toml"),
-    *("docs", "gpuflow", "scenarios", "seeds", "tests"),
+    *("gpuflow", "scenarios", "seeds", "tests"),
 }
 FORBIDDEN_MODULES = {"utils", "util", "helpers", "helper", "common", "core", "manager", "misc"}
 

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (README, *sorted((ROOT / "gpuflow" / "data" / "docs").glob("*.md")))
 PICTURE = ROOT / "tests" / "data" / "readme" / "play-80x24.txt"
 DRAWING = PICTURE.with_name("play.svg")
 DRAWING_COMMAND = "gpuflow export --profile ideal --at 60us --size 100x30"
