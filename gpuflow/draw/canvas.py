@@ -208,12 +208,6 @@ class Canvas:
         x = self.put_pieces(x, y, pieces, width=room)
         return self.put(x, y, " ", "text")
 
-    def role_over(self, rect: Rect, role: str) -> None:
-        """Give every cell of a rectangle another role."""
-        for y in range(max(rect.y, 0), min(rect.bottom, self.height)):
-            for x in range(max(rect.x, 0), min(rect.right, self.width)):
-                self._roles[y][x] = role
-
     def at(self, x: int, y: int) -> str:
         """The character in a cell; empty in the second half of a wide one and off the canvas."""
         return self._texts[y][x] if 0 <= x < self.width and 0 <= y < self.height else ""

@@ -23,7 +23,7 @@ def inside_forms(view: PlayView, stage: int, *, gpus: int | None = None) -> list
     """
     p = view.scene.mesh.parallel
     n_gpus = p.tp * p.dp if gpus is None else gpus
-    parts = []
+    parts: list[tuple[str, GroupName, int]] = []
     if p.tp > 1:
         parts.append(("TP", "tp", max(n_gpus // p.tp, 1)))
     if view.scene.has_dispatch:
@@ -31,7 +31,7 @@ def inside_forms(view: PlayView, stage: int, *, gpus: int | None = None) -> list
     long, short = [], []
     for name, kind, groups in parts:
         count = f"{name} ×{groups:,}" if groups > 1 else name
-        long.append(f"{count} · {_links(view, kind, stage, n_gpus)}")  # type: ignore[arg-type]
+        long.append(f"{count} · {_links(view, kind, stage, n_gpus)}")
         short.append(count)
     return [" · ".join(long), " · ".join(short)] if parts else []
 

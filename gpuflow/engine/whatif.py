@@ -15,7 +15,6 @@ from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.requirements import RequirementTable, RowId, Verdict, requirements_of
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario import catalog
-from gpuflow.scenario.load import Overrides
 from gpuflow.scenario.spec import AUTO, Phase, Scenario
 from gpuflow.scenario.splits import divisors, tensor_degrees
 
@@ -112,11 +111,6 @@ def with_setting(original: Scenario, settings: Settings, name: KnobId, value: Va
     if value == before:
         return changed
     return {**changed, name: value}
-
-
-def overrides_of(settings: Settings) -> Overrides:
-    """The options that settings are."""
-    return Overrides(**settings)  # type: ignore[arg-type]
 
 
 def _values(scenario: Scenario, settings: Settings) -> dict[KnobId, Value]:

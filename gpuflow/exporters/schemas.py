@@ -18,7 +18,6 @@ error of the one or the other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -175,12 +174,3 @@ def _or_null(schema: Schema) -> Schema:
     if "enum" in schema:
         return {"enum": [*schema["enum"], None]}
     return {"anyOf": [schema, {"type": "null"}]}
-
-
-_NAME = re.compile(r"gpuflow/([a-z-]+)/1")
-
-
-def name_of(document: Mapping[str, object]) -> str:
-    """Name of the schema that a document says it keeps to; empty where it says none."""
-    match = _NAME.fullmatch(str(document.get("schema", "")))
-    return match[1] if match else ""

@@ -14,9 +14,9 @@ from gpuflow.draw.roles import ROLES
 from gpuflow.draw.view import PlayView, WhatIfPanel
 from gpuflow.draw.whatif import changes_text
 from gpuflow.engine.moment import Moments
-from gpuflow.engine.whatif import KnobId, difference, knobs, overrides_of, side_of
+from gpuflow.engine.whatif import KnobId, difference, knobs, side_of
 from gpuflow.errors import ScenarioError
-from gpuflow.scenario.load import load_scenario
+from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.scenario.spec import Language
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -93,7 +93,7 @@ def test_every_size_is_filled_and_every_knob_and_page_can_be_seen(
 
 def test_what_was_refused_is_told_in_the_panel(moments_of: MomentsOf, view_at: ViewAt) -> None:
     with pytest.raises(ScenarioError) as caught:
-        load_scenario("moe-ep4", overrides_of({"dp": 2}))
+        load_scenario("moe-ep4", Overrides(dp=2))
     problem = caught.value.problems[0]
     panel = panel_of("moe-ep4", moments_of, row=2, refused=("dp", 2, problem))
     for size in ((120, 40), (80, 24), (40, 10)):

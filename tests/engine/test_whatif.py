@@ -18,7 +18,6 @@ from gpuflow.engine.whatif import (
     Settings,
     difference,
     knobs,
-    overrides_of,
     side_of,
     with_setting,
 )
@@ -34,7 +33,7 @@ DENSE: tuple[KnobId, ...] = (
 
 
 def resolved(name: str, settings: Settings) -> Scenario:
-    scenario = load_scenario(name, overrides_of(settings))
+    scenario = load_scenario(name, Overrides(**settings))
     check_all_reduce(scenario)
     return scenario
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from gpuflow.importers.trace.messages import (
     Message,
@@ -88,7 +88,6 @@ class Note(NamedTuple):
     """Index into `KernelTable.streams`; -1 on the host."""
     start_us: float
     end_us: float
-    external_id: int = -1
 
 
 class KernelTable:
@@ -165,8 +164,8 @@ class KernelTable:
         index = self._names.get(name, -1)
         if index < 0:
             index = self._name(name)
-        self.start_us.append(start)  # type: ignore[arg-type]
-        self.length_us.append(length)  # type: ignore[arg-type]
+        self.start_us.append(start)
+        self.length_us.append(length)
         self.name.append(index)
         self.stream.append(self._stream(event, args))
         self.n_copies += category != "kernel"
@@ -188,20 +187,20 @@ class KernelTable:
             if name in self.host_collectives or len(self.host_collectives) < MOST_STREAMS:
                 sums = self.host_collectives.setdefault(name, [0, 0.0])
                 sums[0] += 1
-                sums[1] += length  # type: ignore[operator]
+                sums[1] += length
         is_step = _STEP.match(name) is not None
         if not (is_collective or is_step) or len(self.notes) >= MOST_NOTES:
             return
         args = event.get("args")
         args = args if isinstance(args, dict) else {}
-        end = start + length  # type: ignore[operator]
+        end = start + length
         if is_collective and not is_gpu:
             message = shaped_message(name.split(":", 1)[1], args)
             if message is not None:
                 self._remember(_identity(args) - 1, message)
             return
         stream = self._stream(event, args) if is_gpu else -1
-        self.notes.append(Note(plain_text(name)[:200], stream, start, end, _identity(args)))  # type: ignore[arg-type]
+        self.notes.append(Note(plain_text(name)[:200], stream, start, end))
 
     def _operator(self, event: Event) -> None:
         name, args = event.get("name"), event.get("args")
@@ -263,7 +262,6 @@ class KernelTable:
         return index
 
 
-_NUMBERS = (float, int)
 _LATEST = 1e18
 
 
@@ -272,13 +270,13 @@ def plain_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _is_time(value: object) -> bool:
+def _is_time(value: object) -> TypeGuard[float]:
     """A number that is no NaN and no infinity."""
-    return type(value) in _NUMBERS and -_LATEST < value < _LATEST  # type: ignore[operator]
+    return (type(value) is float or type(value) is int) and -_LATEST < value < _LATEST
 
 
-def _is_length(value: object) -> bool:
-    return type(value) in _NUMBERS and 0 <= value < _LATEST  # type: ignore[operator]
+def _is_length(value: object) -> TypeGuard[float]:
+    return (type(value) is float or type(value) is int) and 0 <= value < _LATEST
 
 
 def _count(value: object) -> int | None:
@@ -287,5 +285,6 @@ def _count(value: object) -> int | None:
 
 def _identity(args: Mapping[str, object]) -> int:
     found = args.get("External id", args.get("external id", -1))
-    is_whole = isinstance(found, int) and not isinstance(found, bool)
-    return found if is_whole and 0 <= found < 2**62 else -1  # type: ignore[operator,return-value]
+    if not isinstance(found, int) or isinstance(found, bool):
+        return -1
+    return found if 0 <= found < 2**62 else -1
