@@ -8,7 +8,7 @@ what it asked for. All texts come from the locale files, so a test can hold both
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cache, wraps
@@ -204,7 +204,8 @@ def _program_page(group: Any, language: Language, width: int) -> str:
     lines += [words.t("help.verbs", language)]
     for name in group.commands:
         lines += _entry(name, words.t(f"verb.{name}.short", language), width)
-    lines += ["", words.t("help.options", language), *_options(group, "", language, width), ""]
+    lines += ["", words.t("help.options", language), *_options(group.params, "", language, width)]
+    lines += [_help_entry(language, width), ""]
     lines += wrap(words.t("help.more", language), width)
     return "\n".join(lines)
 
@@ -238,20 +239,40 @@ def _verb_page(command: Any, path: list[str], language: Language, width: int) ->
         for item in arguments:
             lines += _entry(item.metavar, _text(name, item.name, language), width)
         lines += [""]
-    lines += [words.t("help.options", language), *_options(command, name, language, width)]
+    for heading, items in _grouped(command.params):
+        lines += [words.t(heading, language), *_options(items, name, language, width), ""]
+    lines[-1:] = [_help_entry(language, width)]
     examples = words.t(f"verb.{name}.examples", language).splitlines()
     lines += ["", words.t("help.examples", language), *(f"  {example}" for example in examples)]
     return "\n".join(lines)
 
 
-def _options(command: Any, name: str, language: Language, width: int) -> list[str]:
+def _grouped(params: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
+    """The options of a verb under their headings: its own, those of the scenario, and the rest."""
+    options = [item for item in params if item.param_type_name == "option"]
+    changes = {field.name for field in fields(Changes)}
+    takes_scenario = changes <= {item.name for item in options}
+    of_scenario = {field.name for field in fields(Request)} if takes_scenario else set()
+    common = {field.name for field in fields(Common)}
+    own = {item.name for item in options} - of_scenario - common
+    groups = (("help.options", own), ("help.scenario", of_scenario), ("help.common", common))
+    for heading, names in groups:
+        if found := [item for item in options if item.name in names]:
+            yield heading, found
+
+
+def _options(items: Sequence[Any], name: str, language: Language, width: int) -> list[str]:
     lines: list[str] = []
-    for item in command.params:
+    for item in items:
         if item.param_type_name == "option" and not item.hidden:
             value = "" if item.is_flag else f" {item.metavar}"
             label = ", ".join(item.opts) + value
             lines += _entry(label, _text(name, item.name, language), width)
-    return lines + _entry("--help", words.t("option.help", language), width)
+    return lines
+
+
+def _help_entry(language: Language, width: int) -> str:
+    return "\n".join(_entry("--help", words.t("option.help", language), width))
 
 
 def _text(verb: str, name: str, language: Language) -> str:
