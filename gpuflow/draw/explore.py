@@ -109,7 +109,8 @@ def _how(canvas: Canvas, view: ExploreView, bottom: int) -> int:
     most = 1 if bottom < 26 else 2
     lines = wrap(text, view.width - 2)
     if len(lines) > most:
-        lines = [*lines[: most - 1], " ".join(lines[most - 1 :])]
+        blank = "" if view.language == "zh" else " "
+        lines = [*lines[: most - 1], blank.join(lines[most - 1 :])]
     for y, line in enumerate(lines, 1):
         canvas.put(1, y, line, "dim", width=view.width - 2)
     return 1 + len(lines)

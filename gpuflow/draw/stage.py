@@ -23,6 +23,9 @@ from gpuflow.draw.traffic import Traffic, traffic_of
 from gpuflow.draw.view import PlayView, Scene
 from gpuflow.draw.wires import draw_wires
 
+_AROUND_WORDS = 8
+"""Cells of the upper edge of a frame that two words in it leave."""
+
 
 def stage_spec(scene: Scene, part: Part | None = None) -> StageSpec:
     """What a scene asks to have placed: all its stages, or a part of one."""
@@ -113,11 +116,12 @@ def _gpus(canvas: Canvas, view: PlayView, plan: StagePlan) -> None:
 
 def _name(canvas: Canvas, view: PlayView, frame: Rect, stage: int) -> None:
     """Name and note of a stage, over the pipes that pass through its frame."""
-    lit = is_lit(view, stage)
+    lit, name = is_lit(view, stage), stage_name(view, stage)
+    note = repeat_note(view, stage, frame.width - cell_width(name) - _AROUND_WORDS)
     canvas.head_box(
         frame,
-        (Piece(stage_name(view, stage), "title" if lit else "dim"),),
-        (Piece(repeat_note(view, stage), "accent"),) if lit else (),
+        (Piece(name, "title" if lit else "dim"),),
+        (Piece(note, "accent"),) if lit else (),
     )
 
 

@@ -25,8 +25,14 @@ def stage_name(view: PlayView, stage: int) -> str:
     )
 
 
-def repeat_note(view: PlayView, stage: int) -> str:
-    """What of a stage is shown slowly and what is skipped through; empty when nothing is."""
+def repeat_note(view: PlayView, stage: int, room: int | None = None) -> str:
+    """What of a stage is shown slowly and what is skipped through; empty when nothing is.
+
+    Args:
+        view: The moment.
+        stage: Which one, from 0.
+        room: Cells; None: as many as it takes.
+    """
     state = view.state
     if state.span is not None and state.span.kind == "fold":
         names = {"passes": "stage.folded_passes", "groups": "stage.folded_groups"}
@@ -34,12 +40,11 @@ def repeat_note(view: PlayView, stage: int) -> str:
         return view.scene.t(name, laps=state.span.repeats)
     if not state.repeat_alike or state.span is None or state.span.stage != stage:
         return ""
-    return view.scene.t(
-        "stage.alike",
-        shown=state.repeat_shown,
-        layers=state.repeat_shown + state.repeat_alike,
-        alike=state.repeat_alike,
-    )
+    shown, alike = state.repeat_shown, state.repeat_alike
+    note = view.scene.t("stage.alike", shown=shown, layers=shown + alike, alike=alike)
+    if room is None or cell_width(note) <= room:
+        return note
+    return view.scene.t("stage.alike_short", shown=shown, layers=shown + alike)
 
 
 def cache_text(view: PlayView, stage: int) -> str:
