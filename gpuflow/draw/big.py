@@ -9,7 +9,7 @@ from gpuflow.draw.bound import first_key, keys_shown
 from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.caption import caption_pages, draw_caption
 from gpuflow.draw.focus import Part
-from gpuflow.draw.header import PAUSED, PLAYING, clock_text
+from gpuflow.draw.header import PAUSED, PLAYING, clock_text, phase_name
 from gpuflow.draw.links import flow_role
 from gpuflow.draw.numerals import (
     HALF_ROWS,
@@ -112,9 +112,9 @@ def sentence(view: PlayView) -> str:
 
 
 def _heading(canvas: Canvas, view: PlayView, row: Rect) -> None:
-    phase = view.state.step.phase
+    badge = f"badge_{view.state.step.phase}"
     marks = [Piece(f" {mark}", "accent") for mark in view.marks]
-    right = [Piece(f" {phase.upper()} ", f"badge_{phase}"), *marks]
+    right = [Piece(f" {phase_name(view)} ", badge), *marks]
     x = canvas.put(row.x, row.y, PLAYING if view.is_playing else PAUSED, "accent")
     room = row.right - x - 2 - width_of(right)
     canvas.put(x + 1, row.y, step_heading(view), "title", width=room)

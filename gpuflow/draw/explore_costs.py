@@ -141,13 +141,16 @@ def time_forms(view: ExploreView) -> list[str]:
     if library is None:
         return [time]
     name = _LIBRARIES.get(outlook.library_name, "")
-    key = "time.library" if library.rule == "nccl_planner" and name else "time.usual"
+    is_planner = library.rule == "nccl_planner" and bool(name)
+    key = "time.library" if is_planner else "time.usual"
+    # The planner's formula and the schedule are two models: one ring may have a time of each.
+    source = "planned" if is_planner and library.source == "simulated" else library.source
     more = view.t(
         key,
         name=name,
         algorithm=library.algorithm,
         time=format_time(library.time_s),
-        source=view.t(f"source.{library.source}"),
+        source=view.t(f"source.{source}"),
     )
     return [f"{time} · {more}", time, format_time(own.time_s) if own.time_s else time]
 

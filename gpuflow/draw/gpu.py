@@ -265,7 +265,9 @@ class GpuPainter:
         full = self.scene.kv_full_bytes[gpu.rank]
         fill = Piece(fill_text(gpu.kv_bytes, full).rjust(widest_fill(full) + 1), "text")
         share = Piece(kv_share(self.scene, gpu).rjust(7), "dim")
-        forms = ((fill,),) if has_text_row else ((fill, share), (fill,))
+        # Of a recording neither is known, and one dash says so.
+        is_alone = has_text_row or self.scene.timeline.recording is not None
+        forms = ((fill,),) if is_alone else ((fill, share), (fill,))
         for form in forms:
             if right - x - width_of(form) >= MIN_BAR:
                 right = self.canvas.put_right(row.right, row.y, form, width=row.width)

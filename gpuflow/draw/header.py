@@ -44,7 +44,10 @@ def _two_digits(value: float) -> str:
 
 
 def setup_forms(view: PlayView) -> list[str]:
-    """What is played, longest form first."""
+    """What is played, longest form first.
+
+    Where options replaced what the scenario's name speaks of, the split stands for the name.
+    """
     scenario = view.scene.timeline.scenario
     if view.scene.timeline.recording is not None:
         return _recorded_forms(view, view.scene.timeline.recording)
@@ -58,11 +61,12 @@ def setup_forms(view: PlayView) -> list[str]:
     model = f"{scenario.model.title} {scenario.precision}"
     profile = view.scene.t("header.profile", name=scenario.profile.name)
     work = view.scene.t("header.workload", prompt=w.prompt_tokens, output=w.output_tokens)
-    name = scenario.name
+    own = "" if scenario.is_altered else scenario.name
+    name = own or split
     forms = (
-        (name, model, gpus, scenario.cluster.scale_up.title, split, work, profile),
-        (name, model, gpus, split, work, profile),
-        (name, model, gpus, split, profile),
+        (own, model, gpus, scenario.cluster.scale_up.title, split, work, profile),
+        (own, model, gpus, split, work, profile),
+        (own, model, gpus, split, profile),
         (name, scenario.model.title, gpus, profile),
         (name, scenario.model.title, gpus, scenario.profile.name),
         (name, scenario.model.title, scenario.profile.name),
@@ -83,6 +87,13 @@ def _recorded_forms(view: PlayView, recording: Recording) -> list[str]:
     return [" · ".join(part for part in form if part) for form in forms]
 
 
+def phase_name(view: PlayView) -> str:
+    """The phase of the step; of a recording that does not say which, that it is one."""
+    recording = view.scene.timeline.recording
+    is_known = recording is None or recording.has_phase
+    return view.state.step.phase.upper() if is_known else view.scene.t("header.recorded_badge")
+
+
 def draw_header(canvas: Canvas, view: PlayView, rows: int) -> None:
     """One row, or two with the title and the line under it.
 
@@ -97,10 +108,10 @@ def draw_header(canvas: Canvas, view: PlayView, rows: int) -> None:
     if rows == 1:
         _setup(canvas, view, x + 1, y)
         return
-    subtitle = scene.word("app.subtitle")
-    canvas.put_right(
-        canvas.width - 1, y, (Piece(subtitle, "subtitle"),), width=canvas.width - x - 3
-    )
+    room = canvas.width - x - 3
+    forms = (scene.word("app.subtitle"), scene.word("app.subtitle.short"))
+    subtitle = next((form for form in forms if cell_width(form) <= room), "")
+    canvas.put_right(canvas.width - 1, y, (Piece(subtitle, "subtitle"),), width=max(room, 0))
     end = canvas.put(1, 0, scene.word("app.title"), "title")
     _setup(canvas, view, end + 2, 0)
 
@@ -116,10 +127,7 @@ def _moment(canvas: Canvas, view: PlayView, y: int, *, is_short: bool) -> int:
     short = f"{state.step.index + 1}/{len(scene.texts)}"
     step = scene.t("header.step", step=state.step.index + 1, steps=len(scene.texts))
     x = canvas.put(x, y, f"{short if is_short else step} ", "strong")
-    phase, recording = state.step.phase, scene.timeline.recording
-    is_known = recording is None or recording.has_phase
-    badge = phase.upper() if is_known else scene.t("header.recorded_badge")
-    x = canvas.put(x, y, f" {badge} ", f"badge_{phase}")
+    x = canvas.put(x, y, f" {phase_name(view)} ", f"badge_{state.step.phase}")
     for mark in view.marks:
         room = canvas.width - x - 2
         if cell_width(mark) <= room or room >= _LEAST_MARK:

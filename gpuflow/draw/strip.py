@@ -36,10 +36,19 @@ def draw_strip(canvas: Canvas, view: PlayView, x: int, y: int, width: int) -> No
         if index == current:
             role = f"badge_{view.state.step.phase}"
         last_end = canvas.put(place, y, str(index + 1), role) - 1
-    if canvas.at(head, y).isdigit() and head + 1 < x + width:
-        # At the very start of a step the head stands behind the number.
-        head += 1
+    head = _beside_number(canvas, head, y, Rect(x, y, width, 1), current)
     canvas.put(head, y, HEAD, "accent")
+
+
+def _beside_number(canvas: Canvas, head: int, y: int, strip: Rect, current: int) -> int:
+    """Where the head stands when a number has its cell: behind the step's, before a later one."""
+    sign = canvas.at(head, y)
+    if not sign.isdigit():
+        return head
+    if int(sign) > current + 1:
+        is_free = head > strip.x and not canvas.at(head - 1, y).isdigit()
+        return head - 1 if is_free else head
+    return min(head + 1, strip.right - 1)
 
 
 def step_in_strip(row: Row, x: int) -> int | None:

@@ -14,7 +14,9 @@ def step_heading(view: PlayView) -> str:
 
 
 def tab_pieces(view: PlayView, n_pages: int, *, is_short: bool = False) -> list[Piece]:
-    """The three tabs, the open one marked by brackets."""
+    """The three tabs, the open one marked by brackets; none where all are empty."""
+    if not any(map(view.texts.tab, range(len(TABS)))):
+        return []
     pieces: list[Piece] = []
     for index, name in enumerate(TABS):
         word = view.scene.t(f"tab.{name}")
@@ -112,6 +114,9 @@ def draw_all_texts(canvas: Canvas, view: PlayView, area: Rect) -> bool:
         (line, "strong") for line in wrap(view.texts.summary, inner.width)
     ]
     for index, name in enumerate(TABS):
+        if not view.texts.tab(index):
+            # A step that has nothing to do has a reason and no texts.
+            continue
         is_open = index == view.tab
         word = view.scene.t(f"tab.{name}")
         lines += [

@@ -35,7 +35,9 @@ def draw_trend_rows(canvas: Canvas, view: PlayView, area: Rect) -> None:
         (scene.t("trend.communication"), scene.communication_over, "tp"),
         (scene.t("trend.cache"), scene.cache_over, "kv"),
     ]
-    label = max(cell_width(name) for name, _, _ in rows) + 1
+    # Where nothing is ever sent there is no curve to show.
+    rows = [row for row in rows if any(row[1])]
+    label = max((cell_width(name) for name, _, _ in rows), default=0) + 1
     for name, values, role in rows[: area.height]:
         canvas.put(area.x, y, name, "dim")
         draw_trend(canvas, view, Rect(area.x + label, y, area.width - label, 1), values, role)

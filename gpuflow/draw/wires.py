@@ -187,6 +187,9 @@ def _rail(
         canvas.vline(side, upper, lower - upper, upright, role)
         canvas.put(side, upper, "╔" if line == "═" else "╭", role)
         canvas.put(side, lower, "╚" if line == "═" else "╰", role)
+        for row in rows[1:-1]:
+            y = plan.rails[stage][row] + offset
+            canvas.put(side, y, "╠" if line == "═" else "├", role)
 
 
 def _join(canvas: Canvas, x: int, y: int, sign: str, line: str, role: str) -> None:

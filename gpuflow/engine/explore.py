@@ -5,6 +5,7 @@ n  ranks        S  message size by nccl-tests' convention
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -281,12 +282,16 @@ def outlook(subject: Subject, timeline: Timeline, step: int) -> Outlook:
     """Costs and times of a subject on the machines of a timeline.
 
     The message is the first of the collective in the step, else in the play, else an example.
-    Nodes are the cluster's own, but for algorithms with two levels, which bring their node size.
+    Nodes are the cluster's own, but for algorithms with two levels, which bring their node size;
+    a group that the play spreads over more nodes than it needs, as the two ends of a hand-over
+    between nodes, is spread here too.
     """
-    size_bytes, source = _message(subject.collective, timeline, step)
+    span, size_bytes, source = _message(subject.collective, timeline, step)
     cluster = timeline.scenario.cluster
     if subject.has_levels:
         cluster = _with_nodes_of(cluster, subject.ranks_per_node)
+    elif span is not None:
+        cluster = _spread_as(span, subject.n_ranks, cluster)
     kernel = library_kernel(cluster)
     case = Case(
         collective=subject.collective,
@@ -308,14 +313,29 @@ def outlook(subject: Subject, timeline: Timeline, step: int) -> Outlook:
     )
 
 
-def _message(collective: str, timeline: Timeline, step: int) -> tuple[float, SizeSource]:
+def _message(
+    collective: str, timeline: Timeline, step: int
+) -> tuple[Span | None, float, SizeSource]:
     alike = [span for span in timeline.spans if span.collective == collective]
     here = next((span for span in alike if span.step == step), None)
     if here is not None:
-        return here.message_size_bytes, "step"
+        return here, here.message_size_bytes, "step"
     if alike:
-        return alike[0].message_size_bytes, "play"
-    return float(EXAMPLE_BYTES), "example"
+        return alike[0], alike[0].message_size_bytes, "play"
+    return None, float(EXAMPLE_BYTES), "example"
+
+
+def _spread_as(span: Span, n_ranks: int, cluster: ClusterSpec) -> ClusterSpec:
+    """The cluster with nodes as small as the span's widest group of so many ranks has of each."""
+    per_node = [
+        Counter(rank // cluster.gpus_per_node for rank in group)
+        for group in span.groups
+        if len(group) == n_ranks
+    ]
+    widest = max(per_node, key=len, default=Counter())
+    most = max(widest.values(), default=0)
+    is_spread = len(widest) > 1 and most < min(cluster.gpus_per_node, n_ranks)
+    return _with_nodes_of(cluster, most) if is_spread else cluster
 
 
 def _with_nodes_of(cluster: ClusterSpec, ranks: int) -> ClusterSpec:

@@ -28,6 +28,8 @@ from gpuflow.units import format_bit_rate
 
 ResolveModel = Callable[[Path], ModelSpec]
 """Reads a model from a config.json or its folder."""
+NAMED = ("model", "tp", "pp", "dp", "ep")
+"""What the name of a scenario tends to speak of."""
 
 
 def assemble(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> Scenario | None:
@@ -61,6 +63,7 @@ def assemble(draft: Draft, folder: Path, resolve_model: ResolveModel | None) -> 
         profile=profile,
         steps=draft.steps,
         all_reduce=all_reduce,
+        is_altered=any(draft.is_option(name) for name in NAMED),
     )
 
 

@@ -323,6 +323,8 @@ class Scenario:
     """Bits of a cached value; None: as the profile has it."""
     all_reduce: AllReduce | None = None
     """Algorithm of every all_reduce whose group can run it; None: as library or engine choose."""
+    is_altered: bool = False
+    """Whether options replaced its model or split, of which its name may speak."""
 
     def with_workload(self, **changes: int | None) -> Scenario:
         """A copy with some workload fields changed."""

@@ -25,7 +25,7 @@ SIZES = ((80, 24), (100, 30), (120, 40), (200, 60))
         (0.62 * 2**30, 1.25 * 2**30, "0.6/1.2 GiB"),
         (79.9 * 2**20, 79.9 * 2**20, "80/80 MiB"),
         (8 * 2**20, 9.98 * 2**20, "8/10 MiB"),
-        (0, 0, "0 B"),
+        (0, 0, "–"),
     ],
 )
 def test_the_fraction_is_of_what_the_bar_stands_for(held: float, full: float, text: str) -> None:
