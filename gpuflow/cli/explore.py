@@ -15,9 +15,8 @@ from gpuflow.scenario.spec import COLLECTIVES
 if TYPE_CHECKING:
     from gpuflow.draw.explore_view import ExploreView
     from gpuflow.draw.frame import Frame
-    from gpuflow.engine.explore import Outlook, Subject
+    from gpuflow.engine.explore import Subject
     from gpuflow.engine.timeline import Timeline
-    from gpuflow.scenario.spec import Scenario
 
 FEWEST_RANKS, MOST_RANKS = 2, 1024
 """The engine's own; written here too, so that help loads no arrays."""
@@ -89,20 +88,20 @@ def asked_moment(at: str | None, rounds: int) -> Moment:
 
 
 def write_collective(
-    outlook: Outlook,
-    scenario: Scenario,
+    subject: Subject,
+    timeline: Timeline,
     moment: Moment,
     output: Output,
-    *,
     size: tuple[int, int] | None,
+    *,
     is_ascii: bool,
     is_wanted: bool,
 ) -> None:
     """What is written instead of played: one frame of `size`, else records or all rounds as text.
 
     Args:
-        outlook: The collective with its costs.
-        scenario: On whose machines it runs.
+        subject: The collective.
+        timeline: On whose machines it runs.
         moment: The round.
         output: Where to, in which form and language.
         size: Columns and rows of a single frame; None: no frame.
@@ -110,17 +109,20 @@ def write_collective(
         is_wanted: Whether somebody asked for text; else it is said why there is no player.
     """
     from gpuflow.draw.explore_view import ExploreView
+    from gpuflow.engine.explore import outlook
     from gpuflow.exporters.explore import round_records, rounds_text
 
+    found = outlook(subject, timeline, 0)
     if output.format == "json":
         from gpuflow.cli.request import inputs_of
 
-        output.document({"inputs": inputs_of(scenario), **round_records(outlook)})
+        inputs = inputs_of(timeline.scenario)
+        output.document({"inputs": inputs, **round_records(found)})
         return
     columns, rows = size or (200, 60)
     view = ExploreView(
         language="en" if is_ascii else output.language,
-        outlook=outlook,
+        outlook=found,
         round=moment.round,
         fraction=moment.fraction,
         width=columns,

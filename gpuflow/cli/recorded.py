@@ -9,7 +9,6 @@ from gpuflow.cli.output import Output
 from gpuflow.cli.screens import DEFAULT_SIZE, ScreenSize, moment_of
 
 if TYPE_CHECKING:
-    from gpuflow.engine.pace import Pace
     from gpuflow.importers.trace.reading import Reading
 
 
@@ -36,7 +35,11 @@ def play_recorded(
     pace = Pace(timeline)
     start_s = moment_of(at, timeline, pace)
     if is_frame:
-        output.write(_frame(pace, start_s, size or DEFAULT_SIZE, output, is_ascii=is_ascii))
+        from gpuflow.exporters.film import Film
+
+        shown = size or DEFAULT_SIZE
+        film = Film(pace, output.language, shown.columns, shown.rows, is_ascii=is_ascii)
+        output.write(film.frame(start_s).text())
         return 0
     if not output.streams.is_terminal():
         from gpuflow.exporters.plain import steps_text
@@ -56,23 +59,3 @@ def play_recorded(
         keys=output.config.keys,
     )
     return run_player(timeline, options)
-
-
-def _frame(pace: Pace, start_s: float, size: ScreenSize, output: Output, *, is_ascii: bool) -> str:
-    from gpuflow.draw.ascii import to_ascii
-    from gpuflow.draw.play import draw_play
-    from gpuflow.draw.scene import scene_of
-    from gpuflow.draw.view import PlayView
-    from gpuflow.engine.moment import Moments
-
-    moments = Moments(pace)
-    view = PlayView(
-        # What ASCII has no signs for is better said in English than in question marks.
-        scene=scene_of(moments, "en" if is_ascii else output.language),
-        state=moments.at(start_s),
-        width=size.columns,
-        height=size.rows,
-        is_playing=False,
-    )
-    frame = draw_play(view)
-    return (to_ascii(frame) if is_ascii else frame).text()

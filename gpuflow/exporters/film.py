@@ -10,6 +10,7 @@ from gpuflow.draw.ascii import to_ascii
 from gpuflow.draw.focus import Focus
 from gpuflow.draw.frame import Frame, Row, Run
 from gpuflow.draw.play import draw_play
+from gpuflow.draw.questions import caption_from
 from gpuflow.draw.scene import scene_of
 from gpuflow.draw.view import PlayView, Scene
 from gpuflow.engine.moment import Moments
@@ -28,6 +29,8 @@ class Film:
     rows: int
     is_ascii: bool = False
     """What ASCII has no signs for is said in English."""
+    is_big: bool = False
+    """For a room: little, and that in large."""
     focus: Focus | None = None
     """What of the cluster is looked at; None: all of it."""
 
@@ -59,7 +62,31 @@ class Film:
             is_playing=is_playing,
             speed=speed,
             focus=self.focus,
+            is_big=self.is_big,
+            is_ascii=self.is_ascii,
         )
+        return self._drawn(view)
+
+    def question(self, screen_s: float) -> Frame:
+        """The picture with the next question from a screen second on; its answer is covered."""
+        size = (self.columns, self.rows)
+        moment_s, caption = caption_from(self.scene, self.moments, screen_s, size)
+        view = PlayView(
+            scene=self.scene,
+            state=self.moments.at(moment_s, is_covered=caption is not None),
+            width=self.columns,
+            height=self.rows,
+            caption=caption,
+            is_covered=caption is not None,
+            marks=(self.scene.word("ask.on"),),
+            is_playing=False,
+            focus=self.focus,
+            is_big=self.is_big,
+            is_ascii=self.is_ascii,
+        )
+        return self._drawn(view)
+
+    def _drawn(self, view: PlayView) -> Frame:
         frame = draw_play(view)
         return to_ascii(frame) if self.is_ascii else frame
 
