@@ -127,6 +127,7 @@ def write_collective(
         fraction=moment.fraction,
         width=columns,
         height=rows,
+        is_ascii=is_ascii,
     )
     if size is not None:
         output.write(_frame(view, is_ascii=is_ascii).text())

@@ -15,7 +15,7 @@ from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.caption import caption_pages, draw_caption
 from gpuflow.draw.figures import UNKNOWN, metric_values
 from gpuflow.draw.header import draw_header
-from gpuflow.draw.keys import KEYS, hints
+from gpuflow.draw.keys import KEYS, hints, plain_hints
 from gpuflow.draw.links import first_fit, flow_labels, flow_role
 from gpuflow.draw.primitive import draw_primitive_row
 from gpuflow.draw.stage import draw_stage, stage_at_work
@@ -209,9 +209,12 @@ def _keys(canvas: Canvas, view: PlayView, row: Rect) -> None:
     """The hints that fit into one row, in their usual order."""
     pairs = hints(view.scene.language, view.scene.bound)
     words = dict(zip((key.id for key in KEYS), pairs, strict=True))
+    if view.is_ascii:
+        plain = {name: plain_hints((pair,)) for name, pair in words.items()}
+        words = {name: pair for name, pairs in plain.items() for pair in pairs}
     chosen: list[str] = []
     room = row.width
-    for name in _KEYS:
+    for name in (name for name in _KEYS if name in words):
         needed = _hint_width(words[name]) + (2 if chosen else 0)
         if needed <= room:
             chosen.append(name)

@@ -47,7 +47,7 @@ def draw_explore(view: ExploreView) -> Frame:
     _picture(canvas, view, area)
     draw_costs(canvas, view, 1, bottom - _COST_ROWS, view.width - 2)
     if keys:
-        draw_hints(canvas, explore_hints(view.language), bottom)
+        draw_hints(canvas, explore_hints(view.language, is_ascii=view.is_ascii), bottom)
     return canvas.to_frame()
 
 
@@ -60,7 +60,7 @@ def key_rows(view: ExploreView) -> int:
     """Rows of key hints."""
     if view.is_guided or not has_keys(view.width, view.height):
         return 0
-    return len(pack(explore_hints(view.language), view.width))
+    return len(pack(explore_hints(view.language, is_ascii=view.is_ascii), view.width))
 
 
 # ---------------------------------------------------------------- head

@@ -42,6 +42,8 @@ class ExploreView:
     is_playing: bool = False
     is_guided: bool = False
     """Whether a tour shows it: nothing can be chosen, and no key is named."""
+    is_ascii: bool = False
+    """Whether it is shown in ASCII, which has no other language to go to."""
 
     @property
     def subject(self) -> Subject:

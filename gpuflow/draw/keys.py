@@ -24,6 +24,8 @@ class Key:
 
 
 NOTHING_BOUND: Bound = MappingProxyType({})
+ASCII_KEYS = {"␣": "Space", "⇥": "Tab"}
+"""Keys whose signs have no likeness in ASCII that says which key it is."""
 LOOSE, TIGHT = 2, 1
 """Blanks between two hints."""
 KEYS: tuple[Key, ...] = (
@@ -46,11 +48,11 @@ KEYS: tuple[Key, ...] = (
 HELP_KEYS: tuple[Key, ...] = (
     Key("step", "← →  h l  PgUp PgDn"),
     Key("edge", "Home End  G"),
-    Key("play", "␣ p"),
+    Key("play", "␣ Space  p"),
     Key("speed", "+ -"),
     Key("jump", "1-8"),
     Key("event", ". ,"),
-    Key("tab", "⇥"),
+    Key("tab", "⇥ Tab"),
     Key("restart", "r"),
     Key("table", "t"),
     Key("zoom", "z Z"),
@@ -95,7 +97,7 @@ EXPLORE_HELP_KEYS: tuple[Key, ...] = (
     Key("collective", "↑ ↓  [ ]"),
     Key("round", "← →  , ."),
     Key("edge", "Home End"),
-    Key("play", "␣"),
+    Key("play", "␣ Space"),
     Key("algorithm", "a A"),
     Key("ranks", "+ -"),
     Key("nodes", "n"),
@@ -104,17 +106,31 @@ EXPLORE_HELP_KEYS: tuple[Key, ...] = (
 """The explorer's own keys, as the help screen lists them with `explore.help.<id>`."""
 
 
-def explore_hints(language: Language) -> tuple[tuple[str, str], ...]:
+def explore_hints(language: Language, *, is_ascii: bool = False) -> tuple[tuple[str, str], ...]:
     """(key, word) of every hint of the explorer."""
-    return tuple((key.show, t(f"explore.key.{key.id}", language)) for key in EXPLORE_KEYS)
+    pairs = tuple((key.show, t(f"explore.key.{key.id}", language)) for key in EXPLORE_KEYS)
+    return plain_hints(pairs) if is_ascii else pairs
 
 
-def hints(language: Language, bound: Bound = NOTHING_BOUND) -> tuple[tuple[str, str], ...]:
+def hints(
+    language: Language, bound: Bound = NOTHING_BOUND, *, is_ascii: bool = False
+) -> tuple[tuple[str, str], ...]:
     """(key, word) of every hint."""
-    return tuple(
+    pairs = tuple(
         (keys_shown(key.id, key.show, bound, is_short=True), t(f"ui.key.{key.id}", language))
         for key in KEYS
     )
+    return plain_hints(pairs) if is_ascii else pairs
+
+
+def plain_hints(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Hints as ASCII can write them: no other language to go to, and keys by their names.
+
+    Example:
+        >>> plain_hints([("␣", "play"), ("L", "中文")])
+        (('Space', 'play'),)
+    """
+    return tuple((ASCII_KEYS.get(key, key), word) for key, word in pairs if word.isascii())
 
 
 def pack(pairs: Sequence[tuple[str, str]], width: int) -> list[list[tuple[str, str]]]:
@@ -136,14 +152,14 @@ def _pack(pairs: Sequence[tuple[str, str]], width: int, gap: int) -> list[list[t
     return rows
 
 
-def key_rows(scene: Scene, width: int) -> int:
+def key_rows(scene: Scene, width: int, *, is_ascii: bool = False) -> int:
     """Rows that the hints take."""
-    return len(pack(hints(scene.language, scene.bound), width))
+    return len(pack(hints(scene.language, scene.bound, is_ascii=is_ascii), width))
 
 
-def draw_keys(canvas: Canvas, scene: Scene, y: int) -> None:
+def draw_keys(canvas: Canvas, scene: Scene, y: int, *, is_ascii: bool = False) -> None:
     """The hints of the play screen from row `y` on."""
-    draw_hints(canvas, hints(scene.language, scene.bound), y)
+    draw_hints(canvas, hints(scene.language, scene.bound, is_ascii=is_ascii), y)
 
 
 def draw_hints(canvas: Canvas, every: Sequence[tuple[str, str]], y: int) -> None:

@@ -83,6 +83,7 @@ class ExploreScreen(TimedScreen):
             width=self.app.size.width,
             height=self.app.size.height,
             is_playing=self.is_playing,
+            is_ascii=self.player.is_ascii,
         )
 
     def compose(self) -> ComposeResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
 from textual.containers import HorizontalGroup
@@ -10,7 +11,10 @@ from textual.screen import Screen
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
-from gpuflow.draw.keys import pack, row_gap
+from gpuflow.draw.keys import ASCII_KEYS, pack, plain_hints, row_gap
+
+if TYPE_CHECKING:
+    from gpuflow.tui.terminal_app import TerminalApp
 
 Hint = tuple[str, str]
 """What to press, as written, and the word beside it."""
@@ -25,6 +29,7 @@ _TEXTUAL_KEYS = {
     "?": "question_mark",
     "↑↓": "down",
     "Esc": "escape",
+    **{name: name.lower() for name in ASCII_KEYS.values()},
 }
 """What a click on a hint presses; keys that are missing here are their own names."""
 
@@ -40,7 +45,7 @@ class KeyBar(Footer):
     def compose(self) -> ComposeResult:
         """One group a row, laid out as the Frame's own key rows are."""
         width = self.app.size.width
-        hints = tuple(self.hints())
+        hints = self._plain()
         self._composed = (width, hints)
         for pairs in pack(hints, width):
             gap = row_gap(pairs, width)
@@ -52,9 +57,14 @@ class KeyBar(Footer):
                 keys.append(item)
             yield HorizontalGroup(*keys, classes="keys")
 
+    def _plain(self) -> tuple[Hint, ...]:
+        """The hints, as ASCII can write them where nothing else can be shown."""
+        hints = tuple(self.hints())
+        return plain_hints(hints) if cast("TerminalApp", self.app).is_ascii else hints
+
     async def rebuild(self) -> None:
         """Compose again, if language or width have changed."""
-        if self._composed != (self.app.size.width, tuple(self.hints())):
+        if self._composed != (self.app.size.width, self._plain()):
             await self.recompose()
 
     def bindings_changed(self, screen: Screen[object]) -> None:
