@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from gpuflow.cluster.mesh import Groups, mesh_of
 from gpuflow.cluster.pass_shape import decode_shape, prefill_shape
@@ -247,13 +247,14 @@ class MessageQuestions:
         )
 
     def _in_other_phase(self, span: Span) -> list[Span]:
+        """The first such message of the other phase, where there is one."""
         found = (
             other
             for other in self.timeline.spans
             if other.phase != span.phase
             and (other.collective, other.payload) == (span.collective, span.payload)
         )
-        return [other for other, _ in zip(found, range(1), strict=False)]
+        return list(islice(found, 1))
 
 
 def place_of(span: Span) -> dict[str, object]:

@@ -72,7 +72,7 @@ def collective_record(merged: Merged, run: Run) -> Record:
         "share_of_busy": merged.time_s / busy_s if busy_s else None,
         "share_of_step": share_of_step(merged, run),
         "exposed_s": merged.exposed_s,
-        "overlapped_s": round(max(merged.time_s - merged.exposed_s, 0.0), 12),
+        "overlapped_s": round(merged.overlapped_s, 12),
         "shortest_s": one.shortest_s,
         "median_s": one.median_s,
         "longest_s": one.longest_s,

@@ -205,7 +205,7 @@ def _collective_row(
         Cell(share_or_nothing(share_of_step(merged, run))),
         Cell(format_share(merged.time_s / busy_s) if busy_s else NOTHING),
         Cell(format_time(merged.exposed_s), role),
-        Cell(format_time(max(merged.time_s - merged.exposed_s, 0.0))),
+        Cell(format_time(merged.overlapped_s)),
     ]
     return (*cells, *([Cell(time_or_nothing(merged.waiting_s))] if has_waiting else []))
 

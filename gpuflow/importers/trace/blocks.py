@@ -48,7 +48,11 @@ class Blocks:
         self.refused: Doubt | None = None
         self.is_cut = False
         """Whether a packed file ends before its end."""
-        self.is_packed = self.stream.peek(2)[:2] == MAGIC
+        try:
+            self.is_packed = self.stream.peek(2)[:2] == MAGIC
+        except OSError as error:
+            self.stream.close()
+            raise _problem(path, "file_unreadable", reason=error.strerror) from None
         self._unpacker = zlib.decompressobj(_HEADER_AND_TRAILER)
         self._waiting = b""
 

@@ -106,6 +106,8 @@ def _communication(name: str) -> Named | None:
 
 _ANONYMOUS = "(anonymous namespace)::"
 _OPENING = {">": "<", ")": "("}
+_LENGTH = re.compile(r"(\d{1,3})")
+"""Of the part of a mangled name that follows."""
 
 
 @lru_cache(maxsize=4096)
@@ -159,7 +161,7 @@ def _demangled(name: str) -> str:
     """Nested names of the Itanium mangling: `_ZN7deep_ep9intranode8dispatch...`."""
     at = 3 if name.startswith("_ZN") else 2
     parts: list[str] = []
-    while match := re.compile(r"(\d{1,3})").match(name, at):
+    while match := _LENGTH.match(name, at):
         length = int(match[1])
         part = name[match.end() : match.end() + length]
         if not length or len(part) < length:

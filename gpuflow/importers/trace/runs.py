@@ -15,6 +15,9 @@ from gpuflow.importers.trace.doubt import Doubt
 from gpuflow.importers.trace.reading import Reading
 from gpuflow.importers.trace.talks import Collective
 
+_ROUNDING = 1e-9
+"""Of a sum of times, what may come of adding them up in another order."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
@@ -28,9 +31,14 @@ class Merged:
     """Of the quickest rank, message by message; None for a single rank."""
 
     @property
+    def overlapped_s(self) -> float:
+        """What runs beside computing."""
+        return _left(self.time_s, self.exposed_s)
+
+    @property
     def waiting_s(self) -> float | None:
         """What a rank spent waiting for the others, in the mean; None for a single rank."""
-        return None if self.transfer_s is None else max(self.time_s - self.transfer_s, 0.0)
+        return None if self.transfer_s is None else _left(self.time_s, self.transfer_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +113,12 @@ def _run(group: list[Reading]) -> Run:
         collectives=tuple(sorted(collectives, key=lambda one: -one.time_s)),
         doubts=tuple(doubts),
     )
+
+
+def _left(whole_s: float, part_s: float) -> float:
+    """What a part leaves of a whole; 0 where that is no more than rounding."""
+    left_s = whole_s - part_s
+    return left_s if left_s > _ROUNDING * whole_s else 0.0
 
 
 def _merged(found: Sequence[Collective]) -> Merged:

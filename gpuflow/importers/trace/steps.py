@@ -17,8 +17,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuflow.importers.trace.overlap import Floats
+
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Unit = Literal["layer", "step"]
 By = Literal["kernels", "annotation"]
 

@@ -74,11 +74,6 @@ class Collective:
     """Of each kernel, in the order in which they ran."""
 
     @property
-    def overlapped_s(self) -> float:
-        """What runs beside computing."""
-        return self.time_s - self.exposed_s
-
-    @property
     def bytes(self) -> int | None:
         """Of all messages; None where the size of any is unknown."""
         known = [row.size_bytes * row.count for row in self.sizes if row.size_bytes is not None]
