@@ -12,6 +12,7 @@ from textual.timer import Timer
 from gpuflow.draw.notes import StepNotes, step_notes
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.position import Position, clear_away, publish, withdraw
+from gpuflow.words import LANGUAGES
 
 if TYPE_CHECKING:
     from gpuflow.tui.app import PlayerApp
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 GAP_S = 0.4
 """Between two writes, however much changes in between."""
-LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 
 class Announcer:

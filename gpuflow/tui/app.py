@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, cast
 
-from textual import events, on
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
@@ -15,7 +15,6 @@ from textual.screen import Screen
 from gpuflow.draw.bound import is_changed, keys_of, shown_key
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.play import draw_play
-from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.draw.view import Caption, PlayView, Scene
 from gpuflow.engine.explore import subject_at
 from gpuflow.engine.pace import Pace
@@ -33,7 +32,6 @@ from gpuflow.tui.predicting import Predicting
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
-from gpuflow.tui.styles import theme_id
 from gpuflow.tui.terminal_app import TerminalApp
 from gpuflow.tui.touring import Touring
 from gpuflow.tui.whatif import WhatIf
@@ -54,7 +52,6 @@ class PlayerApp(TerminalApp):
         Binding("x", "explore", show=False),
         Binding("n", "tour", show=False),
         Binding("question_mark,f1", "page('help')", show=False),
-        Binding("T", "next_theme", show=False),
         Binding("L", "next_language", show=False),
     ]
 
@@ -203,11 +200,6 @@ class PlayerApp(TerminalApp):
             placeholder = self.scene.t("palette.placeholder")
             self.push_screen(CommandPalette(placeholder=placeholder, id="--command-palette"))
 
-    @on(Driver.SignalResume)
-    def repaint(self) -> None:
-        """Draw all of the screen: after a stop the terminal has nothing of it any more."""
-        self.screen.refresh()
-
     # ------------------------------------------------------------ actions
 
     async def action_page(self, name: str) -> None:
@@ -251,15 +243,6 @@ class PlayerApp(TerminalApp):
         """Back to where the page was opened."""
         if isinstance(self.screen, (ReadingPage, ExploreScreen)):
             await self.pop_screen()
-
-    def action_next_theme(self) -> None:
-        """The next theme, on every screen."""
-        index = (THEMES.index(self.look.name) + 1) % len(THEMES)
-        self.look = load_theme(THEMES[index])
-        self.theme = theme_id(self.look.name)
-        for screen in self.screen_stack:
-            if isinstance(screen, (PlayScreen, ReadingPage, ExploreScreen)):
-                screen.redraw()
 
     async def action_next_language(self) -> None:
         """The other language, on every screen; ASCII has only one."""

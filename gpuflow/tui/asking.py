@@ -54,25 +54,8 @@ class EarlyQuestion:
         """
         if self._saved is None:
             return None
-        found: int | None = None
-        deadline = time.monotonic() + patience_s
         try:
-            # What is there already is read even where no time is left.
-            while (
-                found is None
-                and select.select([self._keyboard], [], [], max(deadline - time.monotonic(), 0.0))[
-                    0
-                ]
-            ):
-                data = os.read(self._keyboard, 4096)
-                if not data:
-                    break
-                self.typed += data
-                if place := _ANSWER.search(self.typed):
-                    found = int(place[1]) - 1
-                    self.typed = self.typed[: place.start()] + self.typed[place.end() :]
-        except OSError:
-            return None
+            found, self.typed = _heard(self._keyboard, patience_s)
         finally:
             self.give_back()
         return found
@@ -124,15 +107,27 @@ def _width(text: str, encoding: str, keyboard: int, screen: int) -> int | None:
         os.write(screen, b"\r" + text.encode(encoding) + _WHERE)
     except (OSError, UnicodeEncodeError, LookupError):
         return None
-    answer = b""
-    deadline = time.monotonic() + PATIENCE_S
-    while (left_s := deadline - time.monotonic()) > 0:
-        if not select.select([keyboard], [], [], left_s)[0]:
-            break
-        data = os.read(keyboard, 256)
-        if not data:
-            break
-        answer += data
-        if place := _ANSWER.search(answer):
-            return int(place[1]) - 1
-    return None
+    return _heard(keyboard, PATIENCE_S)[0]
+
+
+def _heard(keyboard: int, patience_s: float) -> tuple[int | None, bytes]:
+    """Cells before the cursor by the terminal's answer, and what was typed beside it.
+
+    Args:
+        keyboard: Descriptor to read from.
+        patience_s: How long to wait; what is there already is read even where that is nothing.
+
+    Returns:
+        None for the cells where no answer has come in time.
+    """
+    typed = b""
+    deadline = time.monotonic() + patience_s
+    with contextlib.suppress(OSError):
+        while select.select([keyboard], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+            data = os.read(keyboard, 4096)
+            if not data:
+                break
+            typed += data
+            if place := _ANSWER.search(typed):
+                return int(place[1]) - 1, typed[: place.start()] + typed[place.end() :]
+    return None, typed

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gpuflow.engine.parts import part_of_step, still_moment
+from gpuflow.tui.playhead import NEAR_S
 from gpuflow.tui.playing import Playing
-
-_NEAR_S = 1e-6
 
 
 def hold(playing: Playing, step: int) -> None:
@@ -30,7 +29,7 @@ def go_on(playing: Playing) -> bool:
     if playing.playhead.is_playing or step + 1 >= len(playing.timeline.steps):
         return False
     if playing.is_animated:
-        is_at_end = playing.playhead.moment_s >= part_of_step(playing.pace, step)[1] - _NEAR_S
+        is_at_end = playing.playhead.moment_s >= part_of_step(playing.pace, step)[1] - NEAR_S
     else:
         is_at_end = playing.held_s >= _length_s(playing, step)
     if is_at_end:

@@ -48,3 +48,15 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("quit", "leave"),
 )
 """(name, action) of every command: `ui.command.<name>` are its words in the palette."""
+
+OF_PROGRAM = frozenset(
+    {
+        "leave",
+        "interrupt",
+        "suspend_process",
+        "command_palette",
+        "next_theme",
+        "next_language",
+    }
+)
+"""Actions that mean the same whatever is shown, also amid a question or a tour."""

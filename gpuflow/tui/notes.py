@@ -5,22 +5,16 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import ClassVar
 
-from textual import on
-from textual.binding import Binding, BindingType
-from textual.driver import Driver
 from textual.screen import Screen
 
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.notes import NotesView, draw_notes, draw_waiting
-from gpuflow.draw.theme import THEMES, load_theme
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.lifecycle import leaving_on_signals, prepare_environment
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.position import Position, players, read_position
 from gpuflow.tui.screens.notes import NotesScreen
-from gpuflow.tui.styles import theme_id
 from gpuflow.tui.terminal_app import TerminalApp
 
 LOOK_S = 0.4
@@ -35,8 +29,6 @@ class NotesApp(TerminalApp):
         folder: Where players say where they are; None: nowhere.
         pid: The only player that is followed; None: the newest.
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("T", "next_theme", show=False)]
 
     def __init__(self, options: PlayerOptions, folder: Path | None, pid: int | None) -> None:
         super().__init__(options)
@@ -104,20 +96,6 @@ class NotesApp(TerminalApp):
             ),
             width,
         )
-
-    # ------------------------------------------------------------ keys
-
-    def action_next_theme(self) -> None:
-        """The next theme."""
-        index = (THEMES.index(self.look.name) + 1) % len(THEMES)
-        self.look = load_theme(THEMES[index])
-        self.theme = theme_id(self.look.name)
-        self._notes_screen.redraw()
-
-    @on(Driver.SignalResume)
-    def repaint(self) -> None:
-        """Draw all of the screen: after a stop the terminal has nothing of it any more."""
-        self.screen.refresh()
 
 
 def run_notes(options: PlayerOptions, folder: Path | None, pid: int | None) -> int:

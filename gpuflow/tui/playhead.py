@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Screen seconds per second of the viewer, slowest first."""
-_NEAR_S = 1e-6
+NEAR_S = 1e-6
 """Moments closer than this are the same: a step's start must not count as being ahead of it."""
 
 
@@ -84,8 +84,8 @@ class Playhead:
         """Pause at the next (way above 0) or the previous of some sorted moments."""
         self.is_playing = False
         if way > 0:
-            index = bisect_right(events, self.moment_s + _NEAR_S)
+            index = bisect_right(events, self.moment_s + NEAR_S)
             self.seek(events[index] if index < len(events) else self.duration_s)
         else:
-            index = bisect_left(events, self.moment_s - _NEAR_S) - 1
+            index = bisect_left(events, self.moment_s - NEAR_S) - 1
             self.seek(events[index] if index >= 0 else 0.0)

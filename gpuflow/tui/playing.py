@@ -14,10 +14,7 @@ from gpuflow.engine.timeline import Timeline
 from gpuflow.engine.whatif import Side, side_of
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.options import PlayerOptions
-from gpuflow.tui.playhead import SPEEDS, Playhead
-
-_NEAR_S = 1e-6
-"""A moment so close to a step's end is still in the step."""
+from gpuflow.tui.playhead import NEAR_S, SPEEDS, Playhead
 
 
 class Playing:
@@ -93,7 +90,7 @@ class Playing:
         start_s, end_s = self.pace.step_start(step), self.pace.step_end(step)
         is_in_step = step + 1 < len(self.timeline.steps)
         moment_s = start_s + part * (end_s - start_s)
-        mine.seek(min(moment_s, end_s - _NEAR_S) if is_in_step else moment_s)
+        mine.seek(min(moment_s, end_s - NEAR_S) if is_in_step else moment_s)
         if not self.is_animated:
             mine.seek(still_moment(self.pace, step))
         mine.speed, mine.is_playing = before.playhead.speed, before.playhead.is_playing

@@ -22,6 +22,7 @@ from typing import Any
 from gpuflow.cells import clip, sanitise
 from gpuflow.draw.notes import StepNotes
 from gpuflow.scenario.spec import Language
+from gpuflow.words import LANGUAGES
 
 FORMAT = "gpuflow/position/1"
 MAX_BYTES = 2**19
@@ -192,10 +193,10 @@ def _position(content: Mapping[str, Any], pid: int) -> Position:
     """
     if content["format"] != FORMAT or content["pid"] != pid:
         raise ValueError(content["format"])
-    if content["language"] not in {"zh", "en"}:
+    if content["language"] not in LANGUAGES:
         raise ValueError(content["language"])
     steps: dict[Language, tuple[StepNotes, ...]] = {
-        language: _steps(content["steps"][language]) for language in ("zh", "en")
+        language: _steps(content["steps"][language]) for language in LANGUAGES
     }
     step = content["step"]
     if isinstance(step, bool) or not isinstance(step, int):

@@ -12,21 +12,11 @@ from gpuflow.draw.questions import ahead_caption, answer_caption, question_capti
 from gpuflow.draw.view import Caption, Scene
 from gpuflow.engine.question_choice import Question
 from gpuflow.engine.questions import questions
+from gpuflow.tui.commands import OF_PROGRAM
+from gpuflow.tui.playhead import NEAR_S
 from gpuflow.tui.playing import Playing
 
-_NEAR_S = 1e-6
-"""Moments closer than this are the same."""
-PASSING = frozenset(
-    {
-        "leave",
-        "interrupt",
-        "suspend_process",
-        "command_palette",
-        "next_theme",
-        "next_language",
-        "ask",
-    }
-)
+PASSING = OF_PROGRAM | {"ask"}
 """Actions whose keys keep their meaning while a question is open; all others go on with it."""
 
 
@@ -74,7 +64,7 @@ class Predicting:
         is_new_step, self._seen_step = step != self._seen_step, step
         if not self.is_on:
             return
-        has_moved = abs(now_s - before_s) > _NEAR_S
+        has_moved = abs(now_s - before_s) > NEAR_S
         if self._queue and not has_moved and not is_jump:
             return
         self._queue = []
@@ -82,11 +72,11 @@ class Predicting:
             if is_new_step or is_jump:
                 self._open([q for q in self.questions if q.step == step])
             return
-        low_s = now_s - _NEAR_S if is_jump or now_s < before_s else before_s + _NEAR_S
-        due = [q for q in self.questions if low_s < q.moment_s <= now_s + _NEAR_S]
+        low_s = now_s - NEAR_S if is_jump or now_s < before_s else before_s + NEAR_S
+        due = [q for q in self.questions if low_s < q.moment_s <= now_s + NEAR_S]
         if due:
             first_s = due[0].moment_s
-            self._open([q for q in due if abs(q.moment_s - first_s) <= _NEAR_S])
+            self._open([q for q in due if abs(q.moment_s - first_s) <= NEAR_S])
             self.playing.playhead.seek(first_s)
             self._seen_s, self._seen_step = first_s, self.playing.step_index
 
@@ -132,4 +122,4 @@ class Predicting:
         if not self.playing.is_animated:
             return False
         now_s, step = self.playing.playhead.moment_s, self.playing.step_index
-        return any(q.step == step and q.moment_s > now_s + _NEAR_S for q in self.questions)
+        return any(q.step == step and q.moment_s > now_s + NEAR_S for q in self.questions)

@@ -6,8 +6,10 @@ import traceback
 from typing import ClassVar
 
 from rich.text import Text
+from textual import on
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.filter import LineFilter
 
 from gpuflow.draw.theme import THEMES, Theme, load_theme
@@ -15,6 +17,8 @@ from gpuflow.scenario.spec import Language
 from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.filters import AsciiSigns, NoColour
 from gpuflow.tui.options import PlayerOptions
+from gpuflow.tui.screens.reading import ReadingScreen
+from gpuflow.tui.screens.timed import TimedScreen
 from gpuflow.tui.styles import textual_theme, theme_id
 
 INTERRUPTED = 130
@@ -34,6 +38,7 @@ class TerminalApp(App[None]):
     CSS_PATH = "app.tcss"
     TITLE = "gpuflow"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("T", "next_theme", show=False),
         Binding("q,ctrl+q", "leave", show=False),
         Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("ctrl+z", "suspend_process", show=False, priority=True),
@@ -58,6 +63,22 @@ class TerminalApp(App[None]):
     def get_line_filters(self) -> list[LineFilter]:
         """Textual's own, then ours."""
         return [*super().get_line_filters(), *self._last_filters]
+
+    # ------------------------------------------------------------ looks
+
+    def action_next_theme(self) -> None:
+        """The next theme, on every screen."""
+        index = (THEMES.index(self.look.name) + 1) % len(THEMES)
+        self.look = load_theme(THEMES[index])
+        self.theme = theme_id(self.look.name)
+        for screen in self.screen_stack:
+            if isinstance(screen, (TimedScreen, ReadingScreen)):
+                screen.redraw()
+
+    @on(Driver.SignalResume)
+    def repaint(self) -> None:
+        """Draw all of the screen: after a stop the terminal has nothing of it any more."""
+        self.screen.refresh()
 
     # ------------------------------------------------------------ leaving
 

@@ -17,6 +17,7 @@ from gpuflow.draw.view import Caption, PlayView
 from gpuflow.engine.explore import Subject
 from gpuflow.engine.tour import Stop, approach, tour_stops
 from gpuflow.scenario.spec import Language
+from gpuflow.tui.commands import OF_PROGRAM
 from gpuflow.tui.screens.explore_stop import ExploreStop
 from gpuflow.words import t
 
@@ -31,30 +32,13 @@ ONWARD = frozenset({"right", "l", "space", "p", "enter"})
 BACK = frozenset({"left", "h", "backspace"})
 TURNING = {"pagedown": ONWARD, "j": ONWARD, "pageup": BACK, "k": BACK}
 """The keys of a presenter's remote control do the same, while no table is open."""
-KEEPING = frozenset(
-    {
-        "leave",
-        "interrupt",
-        "suspend_process",
-        "command_palette",
-        "next_theme",
-        "next_language",
-        "page",
-        "explore",
-        "tour",
-        "next_text",
-        "speed",
-        "table",
-        "fold",
-        *("scroll_table", "scroll_up", "scroll_down", "scroll_home", "scroll_end"),
-        *("page_up", "page_down"),
-        "zoom",
-        "focus_next",
-        "follow",
-        "turn",
-        "big",
-    }
-)
+KEEPING = OF_PROGRAM | {
+    *("page", "explore", "tour"),
+    *("next_text", "speed", "turn", "big"),
+    *("zoom", "focus_next", "follow"),
+    *("table", "fold", "scroll_table", "scroll_up", "scroll_down", "scroll_home", "scroll_end"),
+    *("page_up", "page_down"),
+}
 """Actions that a tour goes on beside; every other one leaves it."""
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.timer import Timer
 
 from gpuflow.draw.basics import draw_basics
@@ -15,38 +12,27 @@ from gpuflow.draw.frame import Frame
 from gpuflow.draw.gallery import cards_of_step, draw_primitives
 from gpuflow.draw.glossary import draw_glossary
 from gpuflow.draw.help import draw_help
-from gpuflow.tui.widgets.keybar import Hint, KeyBar
-from gpuflow.tui.widgets.sheet import Sheet
+from gpuflow.tui.screens.reading import ReadingScreen
+from gpuflow.tui.widgets.keybar import Hint
 
 if TYPE_CHECKING:
     from gpuflow.tui.app import PlayerApp
 
-NARROWEST = 30
-"""Pages are not folded any narrower; a narrower screen shows their left part."""
-LEAST_WIDTH, LEAST_HEIGHT = 16, 8
-"""Below this a page is shown without footer and scroll bar."""
 BEATS_PER_S = 1.25
 """How fast the cards of the gallery go through their rounds."""
 
 
-class ReadingPage(Screen[None]):
-    """A Frame to scroll and a footer."""
+class ReadingPage(ReadingScreen):
+    """A page of the player's own; Escape or its key closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.close_page", show=False),
     ]
-    key = ""
-    """The key that opens and closes the page."""
 
     @property
     def player(self) -> PlayerApp:
         """The app."""
         return cast("PlayerApp", self.app)
-
-    def compose(self) -> ComposeResult:
-        """Page and footer."""
-        yield Sheet(has_color=self.player.has_color)
-        yield KeyBar(self.hints)
 
     def hints(self) -> list[Hint]:
         """What can be pressed here."""
@@ -58,38 +44,6 @@ class ReadingPage(Screen[None]):
     def more_hints(self) -> list[tuple[str, str]]:
         """(key, name of its word) of what only this page has."""
         return []
-
-    def content(self, width: int) -> Frame:
-        """The page at a width."""
-        raise NotImplementedError
-
-    def on_mount(self) -> None:
-        """Show it, ready to scroll."""
-        self.redraw()
-        self.query_one(Sheet).focus()
-
-    def on_resize(self, _event: events.Resize) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.rebuild)
-
-    async def rebuild(self) -> None:
-        """Everything that depends on size or language."""
-        # With no room for a page and its footer Textual would lay out scroll bars for ever.
-        width, height = self.app.size
-        has_room = width >= LEAST_WIDTH and height >= LEAST_HEIGHT
-        bar, sheet = self.query_one(KeyBar), self.query_one(Sheet)
-        bar.set_class(not has_room, "-hidden")
-        sheet.styles.overflow_y = "auto" if has_room else "hidden"
-        if has_room:
-            await bar.rebuild()
-        self.redraw()
-
-    def redraw(self) -> None:
-        """Show the page as it is now."""
-        if self.is_mounted and self.app.size.width:
-            # One column is left for the scroll bar.
-            frame = self.content(max(self.app.size.width - 1, NARROWEST))
-            self.query_one(Sheet).show(frame, self.player.look)
 
 
 class BasicsPage(ReadingPage):

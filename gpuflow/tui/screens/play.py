@@ -77,9 +77,8 @@ class PlayScreen(WhatIfKeys):
     # ------------------------------------------------------------ time
 
     def on_mount(self) -> None:
-        """Start, with a question where one comes first."""
+        """A question may come first; Textual calls the handler of the base class after this."""
         self.player.predicting.look(is_jump=True)
-        super().on_mount()
 
     @property
     def is_moving(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from typing import TYPE_CHECKING, cast
 
 from textual import events
@@ -35,21 +36,21 @@ class TimedScreen(Screen[None]):
     # ------------------------------------------------------------ what a screen has of its own
 
     @property
+    @abstractmethod
     def is_moving(self) -> bool:
         """Whether time passes; Textual itself has an `is_running`, which is another thing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pass_time(self, elapsed_s: float) -> None:
         """Let so many seconds of the viewer pass."""
-        raise NotImplementedError
 
+    @abstractmethod
     def redraw(self) -> None:
         """Show what there is to see now."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------ time
 

@@ -22,9 +22,7 @@ PANEL_BINDINGS = (
     Binding("escape", "what_if_close", show=False),
 )
 """Come before the screen's own bindings of these keys, and count only while the panel is open."""
-_PANEL_ACTIONS = frozenset(
-    {"what_if_choose", "what_if_turn", "what_if_page", "what_if_put_back", "what_if_close"}
-)
+_PANEL_ACTIONS = frozenset(binding.action.partition("(")[0] for binding in PANEL_BINDINGS)
 
 
 class WhatIfKeys(TimedScreen):

@@ -1,0 +1,78 @@
+"""A screen to read: a Frame to scroll through and a footer."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from gpuflow.draw.frame import Frame
+from gpuflow.tui.widgets.keybar import Hint, KeyBar
+from gpuflow.tui.widgets.sheet import Sheet
+
+if TYPE_CHECKING:
+    from gpuflow.tui.terminal_app import TerminalApp
+
+NARROWEST = 30
+"""Nothing is folded any narrower; a narrower screen shows the left part."""
+LEAST_WIDTH, LEAST_HEIGHT = 16, 8
+"""Below this it is shown without footer and scroll bar."""
+
+
+class ReadingScreen(Screen[None]):
+    """A Frame to scroll and a footer."""
+
+    @property
+    def owner(self) -> TerminalApp:
+        """The app, which says how things look."""
+        return cast("TerminalApp", self.app)
+
+    # ------------------------------------------------------------ what a screen has of its own
+
+    @abstractmethod
+    def hints(self) -> list[Hint]:
+        """What can be pressed here."""
+
+    @abstractmethod
+    def content(self, width: int) -> Frame:
+        """What there is to read, at a width in cells."""
+
+    # ------------------------------------------------------------ picture
+
+    def compose(self) -> ComposeResult:
+        """Page and footer."""
+        yield Sheet(has_color=self.owner.has_color)
+        yield KeyBar(self.hints)
+
+    def on_mount(self) -> None:
+        """Show it, ready to scroll."""
+        self.redraw()
+        self.query_one(Sheet).focus()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new size."""
+        self.call_after_refresh(self.rebuild)
+
+    async def rebuild(self) -> None:
+        """Everything that depends on size or language."""
+        if not self.is_mounted:
+            return
+        # With no room for a page and its footer Textual would lay out scroll bars for ever.
+        width, height = self.app.size
+        has_room = width >= LEAST_WIDTH and height >= LEAST_HEIGHT
+        bar, sheet = self.query_one(KeyBar), self.query_one(Sheet)
+        bar.set_class(not has_room, "-hidden")
+        sheet.styles.overflow_y = "auto" if has_room else "hidden"
+        if has_room:
+            await bar.rebuild()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Show what there is to read now; only what has changed is sent."""
+        if self.is_mounted and self.app.size.width:
+            # One column is left for the scroll bar.
+            frame = self.content(max(self.app.size.width - 1, NARROWEST))
+            self.query_one(Sheet).show(frame, self.owner.look)
