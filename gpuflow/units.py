@@ -86,6 +86,10 @@ def format_decimal_bytes(size_bytes: float) -> str:
     return _scaled(size_bytes, 1000, ("B", "kB", "MB", "GB", "TB", "PB"))
 
 
+_NO_TIME_S = 1e-15
+"""Less than this is what rounding leaves of a difference; no clock and no light tells it apart."""
+
+
 def format_time(time_s: float) -> str:
     """Seconds as ns, µs, ms or s.
 
@@ -93,7 +97,7 @@ def format_time(time_s: float) -> str:
         >>> format_time(7.5649e-3), format_time(8e-6), format_time(0), format_time(75)
         ('7.56 ms', '8 µs', '0 s', '75 s')
     """
-    if time_s == 0:
+    if abs(time_s) < _NO_TIME_S:
         return "0 s"
     return _scaled(time_s * 1e9, 1000, ("ns", "µs", "ms", "s"))
 

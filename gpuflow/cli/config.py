@@ -57,4 +57,4 @@ def read_config(environ: Mapping[str, str]) -> Config:
     # Those without a file do without the reader.
     from gpuflow.cli.config_file import read_file
 
-    return read_file(path)
+    return read_file(path, is_named=VARIABLE in environ)

@@ -26,15 +26,19 @@ _ALSO = {"esc": "escape", "pgup": "pageup", "pgdn": "pagedown", "return": "enter
 _ABOUT_SCENARIOS = frozenset({"start_from_shipped", "file_too_large", "write_ratio"})
 
 
-def read_file(path: Path) -> Config:
+def read_file(path: Path, *, is_named: bool = False) -> Config:
     """What a file says.
+
+    Args:
+        path: Where it is.
+        is_named: Whether a variable of the environment says so, which people forget.
 
     Raises:
         InputError: Something is wrong with it.
     """
     source = read_source(path, str(path), MAX_BYTES)
     if isinstance(source, list):
-        raise _refused(source)
+        raise _refused(source, hint="config_named" if is_named else "")
     return _read(source)
 
 
@@ -62,10 +66,13 @@ def _read(source: Source) -> Config:
     return config
 
 
-def _refused(problems: Sequence[Problem]) -> InputError:
-    """The problems without the hints that are about scenarios."""
+def _refused(problems: Sequence[Problem], hint: str = "") -> InputError:
+    """The problems, with another hint where there is none or one that is about scenarios."""
     return InputError(
-        [replace(one, hint="") if one.hint in _ABOUT_SCENARIOS else one for one in problems]
+        [
+            replace(one, hint=hint) if not one.hint or one.hint in _ABOUT_SCENARIOS else one
+            for one in problems
+        ]
     )
 
 

@@ -11,7 +11,7 @@ import typer
 from gpuflow.cli.collective import MOST_RANKS
 from gpuflow.cli.options import bad_option, share, whole
 from gpuflow.cli.output import Output
-from gpuflow.cli.streams import can_show
+from gpuflow.cli.streams import can_show, put_file
 
 if TYPE_CHECKING:
     from gpuflow.exporters.nccl_runs import ReadRun
@@ -89,21 +89,19 @@ def import_nccl(
 
 def _write(runs: list[ReadRun], file: str, output: Output) -> None:
     """Write the fits as a calibration file; of lines of NCCL alone, a scenario on its machines."""
-    from pathlib import Path
-
     from gpuflow.importers.calibration_file import calibration_text
 
     told = [run.reading for run in runs if run.reading.is_debug_only]
     if told and len(told) == len(runs):
         from gpuflow.exporters.nccl_said import said_scenario
 
-        Path(file).write_text(said_scenario(told[0], told[0].raw.file), "utf-8")
+        put_file(file, said_scenario(told[0], told[0].raw.file).encode())
         output.say("import_nccl.scenario_written", file=file)
         return
     text, count = calibration_text([(run.reading, run.fit, run.verdict) for run in runs])
     if not count:
         raise bad_option("--write", "nccl_nothing_fitted")
-    Path(file).write_text(text, "utf-8")
+    put_file(file, text.encode())
     output.say("import_nccl.written", file=file, count=count)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gpuflow.scenario.spec import Scenario
 
 DEFAULT_GPU = "h100-sxm"
+MOST_NAMED = 12
+"""Flags of one sentence; the rest is counted."""
 _EXPERT_NOTES = frozenset({"experts_by_columns", "exchange"})
 
 
@@ -222,13 +224,19 @@ def _lines(report: LaunchReport, language: Language) -> Iterator[tuple[str, str]
         "understood": [f"{taken.flag} {taken.value}".strip() for taken in launch.understood],
         "assumed": [note_text(note, language) for note in report.assumed],
         "not_modelled": [note_text(note, language) for note in report.not_modelled],
-        "unknown": list(launch.unknown),
+        "unknown": _some(launch.unknown),
     }
     for key, items in parts.items():
         if items:
             mark = "; " if language == "en" else "；"
             listed = mark.join(items) if key in {"assumed", "not_modelled"} else items
             yield key, words.t(f"launch.{key}", language, engine=launch.title, items=listed)
+
+
+def _some(flags: Sequence[str]) -> list[str]:
+    """The first of many; a file that is no engine's has hundreds of keys, all in JSON."""
+    rest = len(flags) - MOST_NAMED
+    return [*flags[:MOST_NAMED], *([f"… (+{rest})"] if rest > 0 else [])]
 
 
 def note_text(note: Note, language: Language) -> str:

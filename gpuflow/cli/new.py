@@ -12,6 +12,7 @@ import typer
 
 from gpuflow.cli.options import Changes, Request, bad_option
 from gpuflow.cli.output import Output
+from gpuflow.cli.streams import put_file
 
 FileArgument = Annotated[str | None, typer.Argument(metavar="[FILE]")]
 NameOption = Annotated[str | None, typer.Option("--name", metavar="NAME")]
@@ -34,7 +35,7 @@ def new(
     if changes.topo is not None:
         raise bad_option("--topo", "new_topo")
     path = None if file is None else Path(file)
-    if path is not None and path.exists() and not force:
+    if path is not None and path.exists() and not (force or path.is_dir()):
         raise bad_option("FILE", "new_exists", found=file)
     request = Request(**{field.name: getattr(changes, field.name) for field in fields(Changes)})
     if request.launch is not None:
@@ -50,7 +51,7 @@ def new(
     found = replace(found, title=scenario_title(found))
     text = scenario_file(found, _model(changes, asked.model.name, path), output.language)
     if path is not None:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        put_file(str(path), text.encode())
     if output.format == "json":
         inputs = {**inputs_of(found), "file": file}
         output.document({"inputs": inputs, "name": found.name, "text": text})

@@ -38,6 +38,13 @@ def bad_option(option: str, code: str, /, **values: object) -> InputError:
     return InputError([Problem(code=code, key=option, values=values, hint=hint)])
 
 
+def bad_quantity(option: str, error: UnitError, example: str = "") -> InputError:
+    """The error of an option that takes a quantity and got none, with an example."""
+    values = {**error.values, **({"example": example} if example else {})}
+    hint = "write_unit" if "example" in values else ""
+    return bad_option(option, error.code, **values, hint=hint)
+
+
 def nearest(text: str, allowed: Sequence[str]) -> str:
     """The allowed spelling that `text` was probably meant to be; empty when none is near."""
     return next(iter(difflib.get_close_matches(text, allowed, 1, cutoff=0.7)), "")
@@ -115,7 +122,7 @@ def share(option: str) -> Callable[[str], float]:
         try:
             value = parse_share(text)
         except UnitError as error:
-            raise bad_option(option, error.code, **error.values) from None
+            raise bad_quantity(option, error) from None
         if not 0 < value < 1:
             raise bad_option(option, "option_share", found=text)
         return value
@@ -139,7 +146,7 @@ def sizes(option: str) -> Callable[[str], Sizes]:
             low = round(parse_size(first, short=True))
             high = round(parse_size(last, short=True)) if separator else low
         except UnitError as error:
-            raise bad_option(option, error.code, **error.values) from None
+            raise bad_quantity(option, error) from None
         if high < low or high > _LARGEST_SIZE or (separator and not low):
             raise bad_option(option, "option_sizes", found=text)
         found = [low]

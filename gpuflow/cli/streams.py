@@ -14,9 +14,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from gpuflow.draw.ascii import ascii_text
+from gpuflow.errors import InputError, Problem
 
 ASCII_ERRORS = "gpuflow.ascii"
 """Name of the codec error handler that stands in for missing characters."""
@@ -113,6 +115,20 @@ def write_data(streams: Streams, text: str, *, may_be_lost: bool = False) -> Non
     if "stdout" in streams.missing and not may_be_lost:
         raise WriteError(OSError(errno.EBADF, os.strerror(errno.EBADF)))
     write_text(streams.stdout, text)
+
+
+def put_file(file: str, data: bytes) -> None:
+    """Write a file that the user named.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    try:
+        Path(file).write_bytes(data)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        problem = Problem(code="file_unwritable", file=file, values={"reason": reason})
+        raise InputError([problem]) from None
 
 
 def write_bytes(streams: Streams, data: bytes) -> None:

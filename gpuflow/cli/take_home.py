@@ -27,10 +27,9 @@ from gpuflow.cli.screens import (
     size_change,
     step_named,
 )
-from gpuflow.cli.streams import write_bytes
+from gpuflow.cli.streams import put_file, write_bytes
 from gpuflow.draw.ascii import ascii_text
 from gpuflow.draw.theme import THEMES, load_theme
-from gpuflow.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from gpuflow.draw.frame import Frame
@@ -217,7 +216,7 @@ def _write(output: Output, file: str | None, text: str) -> None:
     if file is None:
         output.write(text)
     else:
-        _put(file, f"{text}\n".encode())
+        put_file(file, f"{text}\n".encode())
 
 
 def _write_bytes(output: Output, file: str | None, data: bytes) -> None:
@@ -225,13 +224,4 @@ def _write_bytes(output: Output, file: str | None, data: bytes) -> None:
     if file is None:
         write_bytes(output.streams, data)
     else:
-        _put(file, data)
-
-
-def _put(file: str, data: bytes) -> None:
-    try:
-        Path(file).write_bytes(data)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        problem = Problem(code="file_unwritable", file=file, values={"reason": reason})
-        raise InputError([problem]) from None
+        put_file(file, data)

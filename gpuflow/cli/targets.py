@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuflow.cli.options import bad_option
+from gpuflow.cli.options import bad_option, bad_quantity
 from gpuflow.units import UnitError, parse_time
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def time_option(option: str) -> Callable[[str], float]:
         try:
             value = parse_time(text)
         except UnitError as error:
-            raise bad_option(option, error.code, **error.values) from None
+            raise bad_quantity(option, error, "500ms") from None
         if not 0 < value <= _LONGEST_S:
             raise bad_option(option, "option_time", found=text)
         return value

@@ -23,7 +23,6 @@ from gpuflow.scenario.spec import AUTO, DeviceSpec, FabricSpec, Language, Profil
 from gpuflow.units import (
     format_bytes,
     format_count,
-    format_decimal_bytes,
     format_flops,
     format_rate,
     format_share,
@@ -161,7 +160,7 @@ def algorithm_records() -> list[Record]:
 _WRITTEN: Mapping[str, Callable[[float], str]] = {
     "parameters": format_count,
     "active_parameters": format_count,
-    "weight_bytes": format_decimal_bytes,
+    "weight_bytes": format_bytes,
     "kv_bytes_per_token": format_bytes,
     "kv_bytes_per_token_beyond_windows": format_bytes,
     "state_bytes_per_sequence": format_bytes,

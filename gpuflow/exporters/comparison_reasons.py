@@ -51,6 +51,9 @@ def part_text(cause: Cause, language: Language) -> str:
     if cause.traffic_class is None:
         return text
     name = t(f"class.{cause.traffic_class}", language)
+    if not name.isascii():
+        # Between two Chinese words stands no blank.
+        return f"{name}{text}"
     return t("compare.bound.of_class", language, name=name, bound=text)
 
 

@@ -145,7 +145,10 @@ def _steps(estimate: Estimate, language: Language) -> Table:
         for step in estimate.steps
     ]
     names = ("step", "phase", "title", "duration", "compute", "communication", "host")
-    return table_of(t("estimate.steps", language), _columns(names, 3, language), rows)
+    title = t("estimate.steps", language)
+    overhead_s = estimate.timeline.scenario.profile.layer_overhead_s
+    notes = [t("estimate.launches", language, time=format_time(overhead_s))] if overhead_s else []
+    return table_of(title, _columns(names, 3, language), rows, notes)
 
 
 def _columns(names: tuple[str, ...], texts: int, language: Language) -> list[Column]:

@@ -150,12 +150,19 @@ def _handover_cells(over: HandOver, language: Language) -> tuple[Cell, ...]:
         Cell(t("load.row.kv_handover", language)),
         Cell(size_or_nothing(over.request_bytes)),
         _rate(over.sustained_bytes_per_s),
-        _rate(over.burst_bytes_per_s),
+        _burst_a_nic(over, language),
         Cell(NOTHING),
         _rate(over.capacity_bytes_per_s),
         Cell(share_or_nothing(used)),
         _verdict_cell(1 / used, language),
     )
+
+
+def _burst_a_nic(over: HandOver, language: Language) -> Cell:
+    """It is of one NIC, in a row that is otherwise of all: a replica's alone burst at once."""
+    if over.burst_bytes_per_s is None:
+        return Cell(NOTHING)
+    return Cell(t("load.a_nic", language, rate=rate_both(over.burst_bytes_per_s, "scale_out")))
 
 
 def _place_cells(place: Place, language: Language) -> tuple[Cell, ...]:

@@ -83,7 +83,7 @@ def _record(row: Requirement, table: RequirementTable, language: Language) -> di
         "headroom": row.headroom,
         "verdict": row.verdict,
         "target_s": row.target_s,
-        "note": " ".join(notes(row, table, language)) or None,
+        "note": ("" if language == "zh" else " ").join(notes(row, table, language)) or None,
     }
 
 

@@ -75,7 +75,9 @@ def table_of(
 def markdown(table: Table) -> str:
     """A GitHub-flavoured Markdown table, its title a heading and its notes a list."""
     table = clean(table)
-    blocks = [f"## {literal(table.title)}"] if table.title else []
+    # A heading ends in no colon, which in text leads on to what stands below it.
+    title = table.title.rstrip(":：")
+    blocks = [f"## {literal(title)}"] if title else []
     blocks += ["  \n".join(map(literal, table.intro))] if table.intro else []
     if table.columns:
         blocks.append(_markdown_rows(table))

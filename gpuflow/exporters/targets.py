@@ -131,7 +131,7 @@ def _standing_text(timeline: Timeline, targets: Targets, language: Language) -> 
                 ratio=ratio(target_s / here_s),
             )
         )
-    return " ".join(parts)
+    return ("" if language == "zh" else " ").join(parts)
 
 
 def _split_row(one: SplitResult, targets: Targets, language: Language) -> tuple[Cell, ...]:

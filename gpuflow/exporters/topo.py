@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpuflow.cells import sanitise
 from gpuflow.cluster.box import BoxFinding, far_nics, lost_links
 from gpuflow.cluster.reach import group_fabric
@@ -12,6 +14,8 @@ from gpuflow.units import format_rate
 from gpuflow.words import t
 
 _ROLES = {"PIX": "", "PXB": "", "PHB": "tight", "NODE": "tight", "PCIE": "tight", "SYS": "short"}
+_TOLD = ("nv", "xgmi", "mx", "pix", "pxb", "phb", "node", "pcie", "sys")
+"""Kinds that the legend explains, nearest first."""
 _MOST_NAMED = 6
 """GPUs or pairs of one sentence; the rest is counted."""
 
@@ -120,12 +124,20 @@ def topology_tables(topology: Topology, language: Language) -> tuple[Table, ...]
     return (
         Table(
             title=title,
-            intro=(t("topo.legend", language),) if has_matrix else (),
+            intro=_legend(topology, language),
             columns=_columns(topology) if has_matrix else (),
             rows=_rows(topology) if has_matrix else (),
             notes=tuple(notes),
         ),
     )
+
+
+def _legend(topology: Topology, language: Language) -> tuple[str, ...]:
+    """What the kinds that stand in the matrix mean."""
+    kinds = {*topology.links.values(), *topology.nic_links.values()}
+    shown = {re.sub(r"NV\d+", "NV", kind).lower() for kind in kinds}
+    told = [t(f"topo.kind.{kind}", language) for kind in _TOLD if kind in shown]
+    return (("；" if language == "zh" else "; ").join(told),) if told else ()
 
 
 def _columns(topology: Topology) -> tuple[Column, ...]:

@@ -89,7 +89,13 @@ def read_log(path: str) -> tuple[RawRun, ...]:
     if trouble is not None:
         raise ImportFormatError([trouble])
     with Path(path).open("rb") as stream:
-        return _read(_LogLines(stream, path), path)
+        try:
+            return _read(_LogLines(stream, path), path)
+        except OSError as error:
+            # Opening names the file in its error; a disk or share that fails later does not.
+            values = {"reason": error.strerror or str(error)}
+            problem = Problem(code="file_unreadable", file=path, values=values)
+            raise ImportFormatError([problem]) from None
 
 
 def _read(log: _LogLines, path: str) -> tuple[RawRun, ...]:

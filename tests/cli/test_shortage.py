@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 TOO_LARGE = ("--model", "llama-3-70b", "--tp", "1", "--pp", "1")
-SMALLEST = {"en": "The smallest split that fits: tp 2 x pp 1, 2 GPUs.",
-            "zh": "放得下的最小切分：tp 2 × pp 1，共 2 张卡。"}  # fmt: skip
+SMALLEST = {"en": "The smallest split that fits: TP 2 × PP 1, 2 GPUs.",
+            "zh": "放得下的最小切分：TP 2 × PP 1，共 2 张卡。"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_programs_read_what_fits(gpuflow: Any) -> None:
 
 def test_stages_of_unequal_length_are_proposed_with_their_layers(gpuflow: Any) -> None:
     done = gpuflow("estimate", "--model", "deepseek-v3", "--gpu", "h100", "--tp", "8", "--pp", "1")
-    assert "tp 8 x pp 2, 16 GPUs (--layers 31,30)" in done.err
+    assert "TP 8 × PP 2, 16 GPUs (--layers 31,30)" in done.err
     done = gpuflow("estimate", "--model", "deepseek-v3", "--gpu", "h100", "--tp", "8",
                    "--layers", "31,30", "--format", "json")  # fmt: skip
     assert done.err == ""
