@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Rect
 from gpuflow.draw.link_counts import between_forms
-from gpuflow.draw.links import DOWN_AT_REST, down, first_fit, flow_labels, flow_role, phase
+from gpuflow.draw.links import DOWN_AT_REST, across, down, first_fit, flow_labels, flow_role, phase
 from gpuflow.draw.roles import at_rest
 from gpuflow.draw.stage_form import StagePlan, StageSpec
-from gpuflow.draw.traffic import Traffic
+from gpuflow.draw.traffic import Traffic, Turn
 from gpuflow.draw.view import PlayView
 
 
@@ -18,15 +19,27 @@ def draw_pipes(
     canvas: Canvas, view: PlayView, plan: StagePlan, spec: StageSpec, traffic: Traffic
 ) -> None:
     """Lines from each stage to the next, with what they carry."""
-    is_each = plan.form == "boxes" and plan.per_row == spec.gpus
+    is_each = _has_line_each(plan, spec)
     for upper in range(len(plan.frames) - 1):
         ways = traffic.between.get(plan.first_stage + upper, {})
         if is_each:
-            _each(canvas, view, plan, upper, ways)
+            turns = traffic.turns.get(plan.first_stage + upper, frozenset())
+            _each(canvas, view, plan, upper, ways, turns)
         else:
             _bundle(canvas, view, plan, upper, ways)
     if not view.scene.has_dispatch:
         _absent_link(canvas, view, plan, is_each=is_each)
+
+
+def _has_line_each(plan: StagePlan, spec: StageSpec) -> bool:
+    """Whether every GPU has its own line to the next stage."""
+    return plan.form == "boxes" and plan.per_row == spec.gpus
+
+
+def has_turns(plan: StagePlan, spec: StageSpec) -> bool:
+    """Whether lines between stages have a free row to turn aside in."""
+    gaps = [below.y - above.bottom for above, below in pairwise(plan.frames)]
+    return _has_line_each(plan, spec) and bool(gaps) and min(gaps) > 0
 
 
 def pipe_column(box: Rect) -> int:
@@ -35,9 +48,14 @@ def pipe_column(box: Rect) -> int:
 
 
 def _each(
-    canvas: Canvas, view: PlayView, plan: StagePlan, upper: int, ways: Mapping[int, str]
+    canvas: Canvas,
+    view: PlayView,
+    plan: StagePlan,
+    upper: int,
+    ways: Mapping[int, str],
+    turns: frozenset[Turn],
 ) -> None:
-    """One line for every pair of GPUs, from border to border."""
+    """One line for every pair of GPUs, from border to border, and what turns aside between them."""
     moving, resting = flow_role(view.state.span), at_rest("pp")
     columns = [pipe_column(box) for box in plan.cells[upper]]
     for i, (a, b) in enumerate(zip(plan.cells[upper], plan.cells[upper + 1], strict=True)):
@@ -52,15 +70,45 @@ def _each(
     gap = plan.frames[upper + 1].y - gap_top
     if gap <= 0:
         return
+    for turn in sorted(turns):
+        _turn(canvas, view, plan, upper, ways, turn)
     room = (columns[1] if len(columns) > 1 else plan.frames[upper].right) - columns[0] - 4
     row = gap_top + (gap - 1) // 2
-    if not ways:
+    if not (ways or turns):
         label = first_fit((view.scene.t("pipe.idle"), "PP"), room)
     elif moving == "pp":
         label = first_fit([f"PP {form}" for form in flow_labels(view, with_name=False)], room)
     else:
         label = first_fit(flow_labels(view, with_name=True), room)
-    canvas.put(columns[0] + 2, row, label, moving if ways else resting)
+    if turns and gap == 1:
+        label = f" {label} "
+    canvas.put(columns[0] + 2, row, label, moving if ways or turns else resting)
+
+
+def _turn(
+    canvas: Canvas,
+    view: PlayView,
+    plan: StagePlan,
+    upper: int,
+    ways: Mapping[int, str],
+    turn: Turn,
+) -> None:
+    """From one GPU down, along the last free row, and down to another; or the way back."""
+    above, below, way = turn
+    role, ph = flow_role(view.state.span), phase(view)
+    start, end = pipe_column(plan.cells[upper][above]), pipe_column(plan.cells[upper + 1][below])
+    top, bottom = plan.cells[upper][above].bottom, plan.cells[upper + 1][below].y
+    row = plan.frames[upper + 1].y - 1
+    down(canvas, start, top, row - top, "pp", role, phase=ph, ways=way)
+    down(canvas, end, row + 1, bottom - row - 1, "pp", role, phase=ph, ways=way)
+    left, right = min(start, end), max(start, end)
+    is_rightward = (end > start) == (way == "v")
+    aside = ">" if is_rightward else "<"
+    across(canvas, left, row, right - left + 1, "pp", role, phase=ph, ways=aside)
+    corners = ("┗", "┓") if start < end else ("┏", "┛")
+    ends = (above, below) if start < end else (below, above)
+    for x, corner, joint, gpu in zip((left, right), corners, ("┣", "┫"), ends, strict=True):
+        canvas.put(x, row, joint if ways.get(gpu) else corner, role)
 
 
 def _bundle(
@@ -98,7 +146,7 @@ def _absent_link(canvas: Canvas, view: PlayView, plan: StagePlan, *, is_each: bo
         row = gap_top + gap // 2
         taken = left + 14
         width = min(cell_width(text) + 10, right - taken - 2)
-        is_free = gap > 0 and canvas.at(taken, row) == " "
+        is_free = gap > 0 and all(canvas.at(x, row) == " " for x in range(taken, right))
         if is_free and width >= cell_width(text) + 4:
             line = "╌" * ((width - cell_width(text) - 2) // 2)
             x = max(taken + 1, (left + right - width) // 2)

@@ -12,7 +12,7 @@ from gpuflow.draw.gpu import GpuPainter
 from gpuflow.draw.link_counts import FEW, busy_forms, inside_forms
 from gpuflow.draw.links import first_fit, flow_role
 from gpuflow.draw.moves import held_values, number_width, replay_of
-from gpuflow.draw.pipes import draw_pipes
+from gpuflow.draw.pipes import draw_pipes, has_turns
 from gpuflow.draw.stage_form import StagePlan, StageSpec, Wiring
 from gpuflow.draw.stage_lines import draw_lines
 from gpuflow.draw.stage_plan import plan_stage
@@ -78,7 +78,7 @@ def draw_stage(
     if only is not None:
         part = Part(only, 0, p.tp * p.dp)
     spec, plan = stage_spec(view.scene, part), plan_of(view, area, part=part)
-    traffic = traffic_of(view)
+    traffic = traffic_of(view, has_turns=has_turns(plan, spec))
     if plan.form == "lines":
         draw_lines(canvas, view, plan, traffic)
         return plan

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from gpuflow.cluster.mesh import Groups, Mesh
 from gpuflow.draw.moves import Pair, moving_places, pairs_of
 from gpuflow.draw.view import PlayView
+
+Turn = tuple[int, int, str]
+"""(position in the upper stage, position in the lower one, "v" or "^")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class Traffic:
     """By stage: (from, to) positions within the stage."""
     between: Mapping[int, Mapping[int, str]]
     """By upper stage and position: "v", "^" or both."""
+    turns: Mapping[int, frozenset[Turn]] = field(default_factory=dict)
+    """By upper stage: what goes to another position of the next stage, where lines can turn."""
 
     def ways(self, stage: int, a: int, b: int) -> str:
         """Directions on the line between positions a (left) and b (right) of a stage."""
@@ -31,30 +36,44 @@ class Traffic:
         return bool(self.inside.get(stage))
 
 
-def traffic_of(view: PlayView) -> Traffic:
-    """The lines that the transfers under way use: along the stages first, then along the row."""
+def traffic_of(view: PlayView, *, has_turns: bool = False) -> Traffic:
+    """The lines that the transfers under way use: along the stages first, then along the row.
+
+    Args:
+        view: The moment.
+        has_turns: Whether a line between neighbouring stages can turn aside, and so pass by a GPU
+            that has no part in it.
+    """
     moving = moving_places(view.state)
-    return _traffic(view.scene.mesh, *moving) if moving else NO_TRAFFIC
+    return _traffic(view.scene.mesh, *moving, has_turns) if moving else NO_TRAFFIC
 
 
 NO_TRAFFIC = Traffic({}, {})
 
 
 @lru_cache(maxsize=64)
-def _traffic(mesh: Mesh, groups: Groups, places: tuple[Pair, ...]) -> Traffic:
+def _traffic(mesh: Mesh, groups: Groups, places: tuple[Pair, ...], has_turns: bool) -> Traffic:
     """Of a round it is always the same, and a thousand GPUs have many groups."""
     place = _places(mesh)
     inside: dict[int, set[tuple[int, int]]] = defaultdict(set)
     between: dict[int, dict[int, str]] = defaultdict(dict)
+    turns: dict[int, set[Turn]] = defaultdict(set)
     for source, destination in pairs_of(groups, places):
         (stage, a), (last, b) = place[source], place[destination]
         way = "v" if last > stage else "^"
+        if has_turns and abs(last - stage) == 1 and a != b:
+            turns[min(stage, last)].add((a, b, way) if way == "v" else (b, a, way))
+            continue
         for upper in range(min(stage, last), max(stage, last)):
             known = between[upper].get(a, "")
             between[upper][a] = known if way in known else known + way
         if a != b:
             inside[last].add((a, b))
-    return Traffic({stage: frozenset(pairs) for stage, pairs in inside.items()}, between)
+    return Traffic(
+        {stage: frozenset(pairs) for stage, pairs in inside.items()},
+        between,
+        {upper: frozenset(found) for upper, found in turns.items()},
+    )
 
 
 @lru_cache(maxsize=16)
