@@ -13,6 +13,8 @@ from gpuflow.scenario.spec import Scenario
 
 Load = Callable[..., Scenario]
 
+collect_ignore = ["benchmarks"]
+"""Programs that find one another as neighbours; they hold no tests, not even in docstrings."""
 os.environ["GPUFLOW_CONFIG"] = ""
 """Whoever runs the tests may have defaults of their own; here nobody has."""
 
