@@ -9,6 +9,7 @@ from gpuflow.units import (
     Quantity,
     UnitError,
     format_quantity,
+    format_time,
     parse_bandwidth,
     parse_flops,
     parse_share,
@@ -105,3 +106,9 @@ def test_short_sizes_are_powers_of_two_as_in_nccl_tests() -> None:
         2**30,
         10**9,
     ]
+
+
+def test_what_rounding_leaves_of_a_time_is_none() -> None:
+    assert format_time(4.34e-19) == "0 s"
+    assert format_time(-4.34e-19) == "0 s"
+    assert format_time(9.46e-11) == "0.0946 ns"

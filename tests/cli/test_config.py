@@ -222,3 +222,12 @@ def test_every_command_can_be_bound(written: Callable[[str], Path]) -> None:
     for name in DEFAULT_KEYS:
         written(f"keys: {{{name}: m}}\n")
         assert read_config(os.environ).keys == {name: ("m",)}
+
+
+def test_a_missing_file_says_which_variable_names_it(
+    gpuflow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUFLOW_CONFIG", "/nonexistent/own.yaml")
+    done = gpuflow("table")
+    assert done.code == 2
+    assert "hint: GPUFLOW_CONFIG names this file" in done.err

@@ -266,3 +266,12 @@ def test_real_boxes_say_what_binds_a_group(
     text = " ".join([*found["text"], *found["warnings"]])
     for words in said:
         assert words in text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_legend_explains_the_kinds_that_stand_there(gpuflow: Any, language: str) -> None:
+    switches = gpuflow("import", "topo", SWITCHES, "--lang", language).out.splitlines()[1]
+    nvlink = gpuflow("import", "topo", NVLINK, "--lang", language).out.splitlines()[1]
+    assert "NV#" in nvlink
+    assert "NV#" not in switches
+    assert "PIX" in switches

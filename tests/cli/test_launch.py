@@ -215,3 +215,12 @@ def test_what_stands_in_a_line_cannot_steer_the_terminal(gpuflow: Any) -> None:
     assert result.code == 0
     assert "\x1b" not in result.out + result.err
     assert "--␛[31mred" in result.out + result.err
+
+
+def test_a_file_of_many_foreign_keys_is_not_listed_whole(gpuflow: Any, tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("model: llama-3-8b\n" + "".join(f"strange-{i}: 1\n" for i in range(40)))
+    done = gpuflow("estimate", "--launch", str(file))
+    assert done.code == 0
+    assert "strange-11, … (+28)" in done.err
+    assert "strange-12" not in done.err

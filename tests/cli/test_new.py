@@ -294,3 +294,10 @@ def test_takeaways_and_notes_come_back_as_they_were_composed(tmp_path: Path) -> 
     assert [step.takeaway for step in read.steps] == [step.takeaway for step in scenario.steps]
     assert [step.notes for step in read.steps] == [step.notes for step in scenario.steps]
     assert all(step.notes and "\n" in step.notes.zh for step in read.steps)
+
+
+def test_a_file_that_cannot_be_written_is_said_to_be_that(gpuflow: Any, tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "nowhere" / "own.yaml"):
+        done = gpuflow("new", str(place))
+        assert done.code == 2
+        assert done.err.startswith(f"{place}: cannot be written")

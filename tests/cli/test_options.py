@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gpuflow.cli.options import Early, look_ahead, nearest, share, sizes, whole
@@ -87,3 +89,14 @@ def test_speeds_that_show_something_are_taken(text: str) -> None:
 def test_speeds_that_show_nothing_are_refused(text: str) -> None:
     with pytest.raises(InputError):
         number_up_to("--speed", 1000)(text)
+
+
+@pytest.mark.parametrize(
+    ("option", "example"), [("--ttft", "500ms"), ("--overhead", "20%"), ("--tpot", "500ms")]
+)
+def test_a_quantity_that_cannot_be_read_brings_an_example(
+    gpuflow: Any, option: str, example: str
+) -> None:
+    done = gpuflow("table", option, "5x")
+    assert done.code == 2
+    assert f"hint: a value such as `{example}`" in done.err

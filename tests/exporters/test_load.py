@@ -69,3 +69,9 @@ def test_rows_are_the_same_figures_in_both_languages(load: Load) -> None:
         assert {k: v for k, v in one.items() if k not in words} == {
             k: v for k, v in other.items() if k not in words
         }
+
+
+def test_a_burst_of_one_nic_is_not_taken_for_that_of_all(load: Load) -> None:
+    text = text_of(load("tp2-pp2", **ACROSS), 1.0, "en")
+    line = next(line for line in text.splitlines() if line.startswith("KV hand-over "))
+    assert " a NIC" in line

@@ -148,3 +148,8 @@ def test_control_characters_in_cells_are_made_visible() -> None:
 def test_people_of_each_tier_read_their_unit_first() -> None:
     assert rate_both(50e9, "scale_out") == "400 Gb/s (50 GB/s)"
     assert rate_both(50e9, "scale_up") == "50 GB/s (400 Gb/s)"
+
+
+def test_a_heading_ends_in_no_colon() -> None:
+    assert markdown(Table(title="Conclusions:", columns=(), rows=())) == "## Conclusions"
+    assert markdown(Table(title="结论：", columns=(), rows=())) == "## 结论"
