@@ -170,6 +170,17 @@ def test_two_levels_bring_their_own_nodes(timeline) -> None:
     assert switch.time_s is None
 
 
+def test_a_hop_between_nodes_is_timed_between_nodes(load) -> None:
+    """As the play has it: its two ends are in two nodes, though one node would hold both."""
+    timeline = simulate(load(model="llama-3-70b", tp=8, pp=2))
+    span = next(span for span in timeline.spans if span.collective == "send_recv")
+    found = outlook(subject_of("send_recv", n_ranks=2), timeline, span.step)
+    assert found.n_nodes == 2
+    inside = outlook(subject_of("all_reduce", n_ranks=8), timeline, 1)
+    assert inside.n_nodes == 1
+    assert found.own.time_s == pytest.approx(span.duration_s, rel=0.2)
+
+
 @pytest.mark.parametrize("gpu", ["rtx-4090", "mi300x", "ascend-910b", "b200-sxm"])
 def test_any_machine_has_an_outlook(load, gpu: str) -> None:
     timeline = simulate(load(gpu=gpu))
