@@ -312,10 +312,11 @@ def test_a_command_does_what_its_key_does(make_app: Callable[..., PlayerApp]) ->
                 if name == "quit":
                     continue
                 await reset(app)
-                await press(pilot, ["4", *COMMAND_KEYS[name].split()])
+                play(app).action_jump(4)
+                await press(pilot, COMMAND_KEYS[name].split())
                 by_key = state()
                 await reset(app)
-                await press(pilot, ["4"])
+                play(app).action_jump(4)
                 await app.run_command(action)
                 await pilot.pause()
                 assert state() == by_key, name
