@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from gpuflow.cells import sanitise
 from gpuflow.cluster.parameters import stage_layers
-from gpuflow.draw.canvas import Piece
+from gpuflow.draw.canvas import Piece, width_of
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.links import ACROSS, DOWN
 from gpuflow.draw.page import Block, Line, Page
@@ -24,8 +25,9 @@ def draw_basics(scene: Scene, width: int) -> Frame:
         Piece(f"📖 {scene.word('basics.heading')}", "title"),
         Piece(f"   {scene.word('basics.subheading')}", "subtitle"),
     )
+    room = ((width - 1) // 2 if width >= TWO_COLUMNS else width) - 4
     left = (_what(scene), _phases(scene), _cache(scene))
-    right = (_parallel(scene), _setup(scene), _metrics(scene))
+    right = (_parallel(scene), _setup(scene), _metrics(scene, room))
     if width >= TWO_COLUMNS:
         page.columns((left, right))
     else:
@@ -76,6 +78,8 @@ def _cache(scene: Scene) -> Block:
         kv_per_token=values["kv_per_token"],
         kv_after_prefill=values["kv_after_prefill"],
     )
+    # A recording knows nothing of the cache.
+    known = [Line(here, "kv", indent=2)] if scene.timeline.recording is None else []
     points = [Line(scene.word(f"basics.kv.point{n}"), indent=2, bullet="•") for n in (1, 2, 3)]
     return _block(
         scene,
@@ -84,7 +88,7 @@ def _cache(scene: Scene) -> Block:
         [
             Line(scene.word("basics.kv.intro")),
             *points,
-            Line(here, "kv", indent=2),
+            *known,
             Line(scene.word("basics.kv.without"), "strong"),
         ],
     )
@@ -109,7 +113,7 @@ def _parallel(scene: Scene) -> Block:
 
 def _setup(scene: Scene) -> Block:
     scenario = scene.timeline.scenario
-    p, w = scenario.parallel, scenario.workload
+    p = scenario.parallel
     lines: list[Line] = []
     stages = list(range(p.pp))
     if p.pp > STAGES_DRAWN:
@@ -128,17 +132,27 @@ def _setup(scene: Scene) -> Block:
         lines.append(Line(scene.word("basics.setup.replicas", dp=p.dp)))
     if p.ep > 1:
         lines.append(Line(scene.word("basics.setup.experts", ep=p.ep), "ep"))
-    cluster = scenario.cluster
+    return _block(scene, "📺", "setup", [*lines, *_played(scene)])
+
+
+def _played(scene: Scene) -> list[Line]:
+    """Model, machines and load; of a recording what its trace says of them."""
+    scenario, recording = scene.timeline.scenario, scene.timeline.recording
+    w, cluster = scenario.workload, scenario.cluster
+    gpu = sanitise(cluster.device.title)
+    if recording is not None and not recording.has_model:
+        return [Line(scene.word("basics.setup.recorded", gpu=gpu), "dim")]
     model = scene.word(
         "basics.setup.model",
         model=scenario.model.title,
-        gpu=cluster.device.title,
+        gpu=gpu,
         scale_up=cluster.scale_up.title,
     )
     work = scene.word(
         "basics.setup.workload", batch=w.batch, prompt=w.prompt_tokens, output=w.output_tokens
     )
-    return _block(scene, "📺", "setup", [*lines, Line(model, "dim"), Line(work, "dim")])
+    is_known = recording is None or recording.has_phase
+    return [Line(text, "dim") for text in ((model, work) if is_known else (model,))]
 
 
 def _stage(scene: Scene, stage: int) -> list[Line]:
@@ -147,7 +161,9 @@ def _stage(scene: Scene, stage: int) -> list[Line]:
     first, last = ranks[0], ranks[p.tp - 1]
     form = "single" if p.tp == 1 else "pair" if p.tp == 2 else "group"
     held = stage_layers(scene.timeline.scenario, stage)
-    layers = range_text(held.start + 1, held.stop)
+    layers, recording = range_text(held.start + 1, held.stop), scene.timeline.recording
+    has_layers = recording is None or recording.has_layers
+    text = "basics.setup.stage" if has_layers else "basics.setup.stage_alone"
     return [
         Line(
             scene.word(f"basics.setup.{form}", first=first, last=last),
@@ -155,23 +171,25 @@ def _stage(scene: Scene, stage: int) -> list[Line]:
             is_centred=True,
         ),
         Line(
-            scene.word("basics.setup.stage", stage=stage + 1, layers=layers, tp=p.tp),
+            scene.word(text, stage=stage + 1, layers=layers, tp=p.tp),
             is_centred=True,
         ),
     ]
 
 
-def _metrics(scene: Scene) -> Block:
+def _metrics(scene: Scene, room: int) -> Block:
+    """What each is called, means and counts; what does not fit beside the name stands below it."""
     lines: list[Line] = []
     for name in ("ttft", "tpot", "tps"):
-        lines += [
-            Line(
-                pieces=(
-                    Piece(f"{scene.word(f'basics.{name}.name')}  ", "accent"),
-                    Piece(scene.word(f"basics.{name}.long"), "strong"),
-                    Piece(f"  {scene.word(f'basics.{name}.meaning')}"),
-                )
-            ),
-            Line(scene.word(f"basics.{name}.detail"), "dim", indent=6),
-        ]
+        head = (
+            Piece(f"{scene.word(f'basics.{name}.name')}  ", "accent"),
+            Piece(scene.word(f"basics.{name}.long"), "strong"),
+        )
+        meaning = scene.word(f"basics.{name}.meaning")
+        beside = (*head, Piece(f"  {meaning}"))
+        is_beside = width_of(beside) <= room
+        lines.append(Line(pieces=beside if is_beside else head))
+        if not is_beside:
+            lines.append(Line(meaning, indent=6))
+        lines.append(Line(scene.word(f"basics.{name}.detail"), "dim", indent=6))
     return _block(scene, "📊", "metrics", lines)

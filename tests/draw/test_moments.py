@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from gpuflow.draw.basics import draw_basics
 from gpuflow.draw.keys import HELP_KEYS, hints, plain_hints
 from gpuflow.draw.play import draw_play
 from gpuflow.draw.scene import scene_of
 from gpuflow.draw.traffic import traffic_of
-from gpuflow.draw.view import PlayView
+from gpuflow.draw.view import PlayView, Scene
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.simulate import simulate
+from gpuflow.engine.timeline import Recording
 from gpuflow.scenario.load import load_scenario
 
 SIZES = ((80, 24), (100, 30), (120, 40))
@@ -95,3 +98,18 @@ def test_ascii_hints_name_keys_that_work() -> None:
     assert all(word.isascii() for _, word in shown)
     assert {"Space", "Tab"} <= {key for key, _ in shown}
     assert {"␣ Space  p", "⇥ Tab"} <= {key.show for key in HELP_KEYS}
+
+
+def test_the_basics_cut_no_meaning(scene_in: Callable[..., Scene]) -> None:
+    for width in range(45, 130):
+        assert "…" not in draw_basics(scene_in("en"), width).text()
+
+
+def test_a_recording_of_an_unknown_model_is_described_by_what_its_trace_says(
+    moments_of: Callable[..., Moments],
+) -> None:
+    recording = Recording(file="x", rank=0, has_model=False, has_layers=False, has_phase=False)
+    timeline = replace(moments_of().timeline, recording=recording)
+    text = draw_basics(scene_of(Moments(Pace(timeline)), "en"), 119).text()
+    assert "the trace says neither" in text
+    assert not any(word in text for word in ("Llama", "tokens in", "layers 1", "a token, "))
