@@ -29,7 +29,7 @@ from gpuflow.tui.widgets.canvas import FrameCanvas
 from gpuflow.tui.widgets.keybar import KeyBar
 from gpuflow.tui.widgets.sheet import Sheet
 
-KEYS_PRESSED, AT_ONCE = 300, 4
+KEYS_PRESSED, AT_ONCE = 300, 6
 SIZES = ((80, 24), (120, 40), (100, 30), (60, 20), (40, 10), (79, 50), (20, 5), (1, 1))
 LEAVING = frozenset({"q", "ctrl+q", "ctrl+c", "ctrl+z"})
 BOUND_BY = (PlayerApp, PlayScreen, ExploreScreen, ReadingPage, PrimitivesPage, Sheet)
@@ -132,7 +132,7 @@ async def press_about(pilot: Pilot[None], app: PlayerApp, luck: random.Random) -
         seen |= {"panel"} if app.what_if.is_open else set()
         seen |= {"table"} if app.play_screen.is_unfolded else set()
         seen |= {"big"} if app.is_big else set()
-        if count % 3 == 2:
+        if count % 2:
             await pilot.pause()
             check_screen(app)
             assert app.is_running
