@@ -36,7 +36,7 @@ def test_the_matrix_is_drawn_with_what_hurts_below(gpuflow: Any) -> None:
     assert "GPU0  GPU1  GPU2  GPU3" in lines[3]
     assert any(line.split() == ["GPU2", "SYS", "SYS", "·", "NV9"] for line in lines)
     assert "GPU2–GPU3 has 9 NVLinks where other pairs have 12" in found.out
-    assert "4 pairs are not joined by a direct link" in found.out
+    assert "Pairs that no direct link joins: 4" in found.out
 
 
 def test_a_nic_behind_the_other_socket_is_warned_of(gpuflow: Any) -> None:
