@@ -14,10 +14,12 @@ from gpuflow.draw.play import draw_play
 from gpuflow.draw.scene import scene_of
 from gpuflow.draw.traffic import traffic_of
 from gpuflow.draw.view import PlayView, Scene
+from gpuflow.draw.whatif import _ways
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.timeline import Recording
+from gpuflow.engine.whatif import Knob
 from gpuflow.scenario.load import load_scenario
 
 SIZES = ((80, 24), (100, 30), (120, 40))
@@ -113,3 +115,12 @@ def test_a_recording_of_an_unknown_model_is_described_by_what_its_trace_says(
     text = draw_basics(scene_of(Moments(Pace(timeline)), "en"), 119).text()
     assert "the trace says neither" in text
     assert not any(word in text for word in ("Llama", "tokens in", "layers 1", "a token, "))
+
+
+def test_a_number_at_its_end_shows_no_way_on() -> None:
+    knob = Knob(id="tp", value=8, original=2, values=(1, 2, 8), lock=None)
+    assert _ways(knob) == ("‹", " ")
+    assert _ways(replace(knob, value=1)) == (" ", "›")
+    assert _ways(replace(knob, value=2)) == ("‹", "›")
+    names = Knob(id="gpu", value="b", original="b", values=("a", "b"), lock=None)
+    assert _ways(names) == ("‹", "›")
