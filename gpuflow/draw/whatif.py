@@ -195,7 +195,7 @@ def _knobs(canvas: Canvas, scene: Scene, panel: WhatIfPanel, area: Rect) -> None
         canvas.put_pieces(area.x, y, pieces, width=area.width)
 
 
-def _ways(knob: Knob) -> tuple[str, str]:
+def turn_signs(knob: Knob) -> tuple[str, str]:
     """Signs at the value's sides for the ways it can be turned: numbers end, names go round."""
     if knob.lock:
         return " ", " "
@@ -217,7 +217,7 @@ def _knob(scene: Scene, knob: Knob, width: int, room: int, *, is_chosen: bool) -
     if cell_width(value) + cell_width(was) > value_room:
         was = clip(was, max(value_room - cell_width(value), value_room // 3, 0))
         value = clip(value, max(value_room - cell_width(was), 4))
-    left, right = _ways(knob)
+    left, right = turn_signs(knob)
     role = "accent" if knob.is_changed else "strong" if is_chosen else "text"
     return (
         Piece(CHOSEN if is_chosen else " ", "accent"),

@@ -14,7 +14,7 @@ from gpuflow.draw.play import draw_play
 from gpuflow.draw.scene import scene_of
 from gpuflow.draw.traffic import traffic_of
 from gpuflow.draw.view import PlayView, Scene
-from gpuflow.draw.whatif import _ways
+from gpuflow.draw.whatif import turn_signs
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.simulate import simulate
@@ -119,8 +119,8 @@ def test_a_recording_of_an_unknown_model_is_described_by_what_its_trace_says(
 
 def test_a_number_at_its_end_shows_no_way_on() -> None:
     knob = Knob(id="tp", value=8, original=2, values=(1, 2, 8), lock=None)
-    assert _ways(knob) == ("‹", " ")
-    assert _ways(replace(knob, value=1)) == (" ", "›")
-    assert _ways(replace(knob, value=2)) == ("‹", "›")
+    assert turn_signs(knob) == ("‹", " ")
+    assert turn_signs(replace(knob, value=1)) == (" ", "›")
+    assert turn_signs(replace(knob, value=2)) == ("‹", "›")
     names = Knob(id="gpu", value="b", original="b", values=("a", "b"), lock=None)
-    assert _ways(names) == ("‹", "›")
+    assert turn_signs(names) == ("‹", "›")
