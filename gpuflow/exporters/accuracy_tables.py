@@ -103,7 +103,7 @@ class _Line:
 
 def percent(error: float | None) -> str:
     """An error with one decimal; what a fit leaves of rounding is none."""
-    return NOTHING if error is None else f"{round(100 * error, 1) + 0.0:.1f} %"
+    return NOTHING if error is None else f"{round(100 * error, 1) + 0.0:.1f} %".replace("-", "−")
 
 
 _Lines = dict[tuple[str, str], _Line]

@@ -179,9 +179,9 @@ def _rows(kinds: list[MessageKind], most: int, language: Language) -> list[str]:
     major.sort(key=lambda kind: -kind.time_s)
     while len(major) + bool(minor) > most:
         minor.insert(0, major.pop())
-    rows = [_Sum(_label(kind), (kind,)) for kind in major]
+    rows = [_Sum(_label(kind, language), (kind,)) for kind in major]
     if len(minor) == 1:
-        rows.append(_Sum(_label(minor[0]), tuple(minor)))
+        rows.append(_Sum(_label(minor[0], language), tuple(minor)))
     elif minor:
         label = t("card.others", language, count=len(minor))
         rows.append(_Sum(label, tuple(minor)))
@@ -190,12 +190,11 @@ def _rows(kinds: list[MessageKind], most: int, language: Language) -> list[str]:
     return [_row(row) for row in rows]
 
 
-def _label(kind: MessageKind) -> str:
+def _label(kind: MessageKind, language: Language) -> str:
     name = kind.collective
     if kind.payload in {"dispatch", "combine"}:
         name = f"a2a {kind.payload}"
-    owner = kind.traffic_class
-    return f"{owner.upper() if len(owner) == 2 else owner} {name}"
+    return f"{t(f'class.{kind.traffic_class}', language)} {name}"
 
 
 def _row(row: _Sum) -> str:

@@ -54,7 +54,7 @@ def test_groups_of_a_gpu_are_one_line_with_fitted_and_unseen_beside_each_other()
         replace(GROUP, gpu="b200-sxm", name="all_reduce nccl eager"),
     ]
     assert lines(short_tables(curves, [], [], "en"), "one.csv") == [
-        ["all_reduce nccl", "h100-sxm", "2.5 % (40)", "10.0 % (10)", "2.0 %", "-10.0 %"],
+        ["all_reduce nccl", "h100-sxm", "2.5 % (40)", "10.0 % (10)", "2.0 %", "−10.0 %"],
         ["all_reduce nccl eager", "b200-sxm", "1.0 % (10)", "–", "–", "–"],
     ]
 
@@ -82,8 +82,8 @@ def test_models_of_a_gpu_are_taken_together_and_crowds_apart() -> None:
     ]
     assert lines(short_tables([], judged, [], "en"), "serving.csv") == [
         ["a", "–", "5.0 % (1)", "10.0 % (1)", "10.0 %", "10.0 %"],
-        ["b", "–", "–", "20.0 % (1)", "20.0 %", "-20.0 %"],
-        ["vllm tpot ms", "b200-sxm", "5.0 % (1)", "15.0 % (2)", "20.0 %", "-5.0 %"],
+        ["b", "–", "–", "20.0 % (1)", "20.0 %", "−20.0 %"],
+        ["vllm tpot ms", "b200-sxm", "5.0 % (1)", "15.0 % (2)", "20.0 %", "−5.0 %"],
         ["vllm tpot ms >64", "b200-sxm", "–", "50.0 % (1)", "50.0 %", "50.0 %"],
     ]
 
