@@ -32,7 +32,7 @@ WRONG = [
     (("table", "--rate", "nan"), "option_rate", "--rate: `nan` is not a number of requests"),
     (("table", "--lang", "fr"), "option_choice", "--lang: `fr` is none of: zh, en"),
     (("table", "a", "b"), "argument_left_over", "too many arguments: b"),
-    (("show",), "argument_missing", "{model|gpu|fabric|profile|scenario} is missing"),
+    (("show",), "argument_missing", "{model|gpu|fabric|profile|scenario|term} is missing"),
     (("show", "planet", "x"), "option_choice", "KIND: `planet` is none of: model"),
     (("show", "model", "llama-9"), "unknown_model", "there is no model `llama-9`"),
     (("collective", "allreduce"), "option_choice", "OP: `allreduce` is none of"),
