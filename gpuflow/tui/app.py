@@ -25,7 +25,7 @@ from gpuflow.tui.driver import PlayerDriver
 from gpuflow.tui.focus import Focusing
 from gpuflow.tui.keymap import Keymap, Scope
 from gpuflow.tui.kiosk import FORBIDDEN, IdleWatch
-from gpuflow.tui.options import PlayerOptions
+from gpuflow.tui.options import DEFAULT_FPS, PlayerOptions
 from gpuflow.tui.playhead import Playhead
 from gpuflow.tui.playing import Playing
 from gpuflow.tui.predicting import Predicting
@@ -36,8 +36,6 @@ from gpuflow.tui.terminal_app import TerminalApp
 from gpuflow.tui.touring import Touring
 from gpuflow.tui.whatif import WhatIf
 
-DEFAULT_FPS = 12.0
-"""Frames per second where nobody says."""
 NOTICE_S = 12
 """Seconds a warning stays on the screen."""
 

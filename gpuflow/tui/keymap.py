@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from textual.keys import _character_to_key
+from textual.keys import _character_to_key  # its own parser of keys; there is no public one
 
 from gpuflow.draw.bound import DEFAULT_KEYS, Bound, keys_of, scope_of
 

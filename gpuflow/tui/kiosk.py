@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 
 FORBIDDEN = frozenset(
     {"suspend_process", "command_palette", "screenshot", "change_theme", "toggle_dark"}
@@ -15,7 +14,7 @@ IDLE_S = 600.0
 _KEPT = frozenset({"TEXTUAL_COLOR_SYSTEM", "TEXTUAL_DISABLE_KITTY_KEY", "TEXTUAL_ANIMATIONS"})
 
 
-def seal(environ: dict[str, str] | os._Environ[str]) -> None:
+def seal(environ: MutableMapping[str, str]) -> None:
     """Take out what would write files, load code or pass on what a client wants run.
 
     To be called before Textual is imported: it reads its settings once.

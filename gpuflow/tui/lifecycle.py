@@ -12,7 +12,7 @@ import signal
 import sys
 import termios
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 USUAL = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT})
@@ -34,7 +34,7 @@ RESTORE = (
 """Everything that Textual's driver may have switched on, switched off again."""
 
 
-def prepare_environment(environ: dict[str, str] | os._Environ[str]) -> None:
+def prepare_environment(environ: MutableMapping[str, str]) -> None:
     """Take out what would draw at a wrong size or in colours that the terminal lacks.
 
     To be called before Textual is imported: it reads its settings once.
@@ -44,7 +44,7 @@ def prepare_environment(environ: dict[str, str] | os._Environ[str]) -> None:
     environ.setdefault("TEXTUAL_COLOR_SYSTEM", color_system(environ))
 
 
-def color_system(environ: dict[str, str] | os._Environ[str]) -> str:
+def color_system(environ: Mapping[str, str]) -> str:
     """24-bit colour only where COLORTERM says so, else 256 or 16 colours by TERM.
 
     Example:
@@ -59,7 +59,7 @@ def color_system(environ: dict[str, str] | os._Environ[str]) -> str:
     )
 
 
-def color_count(environ: dict[str, str] | os._Environ[str]) -> int:
+def color_count(environ: Mapping[str, str]) -> int:
     """How many colours will be used: Textual's own setting, then what the terminal says."""
     system = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     known = {"truecolor": 1 << 24, "256": 256, "standard": 16}

@@ -11,6 +11,9 @@ from gpuflow.engine.whatif import KnobId, Lock, Vary
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.opening import Opening
 
+DEFAULT_FPS = 12.0
+"""Frames per second where nobody says."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerOptions:

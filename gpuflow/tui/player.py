@@ -17,10 +17,9 @@ from gpuflow.tui.lifecycle import (
     leaving_on_signals,
     prepare_environment,
 )
-from gpuflow.tui.options import PlayerOptions
+from gpuflow.tui.options import DEFAULT_FPS, PlayerOptions
 from gpuflow.tui.position import runtime_folder
 
-DEFAULT_FPS = 12.0
 SSH_FPS = 8.0
 """Over ssh every frame crosses a network that others use too."""
 LINE = "\u2500"
@@ -80,7 +79,7 @@ def _give_up(status: int) -> None:
     raise SystemExit(status)
 
 
-def settled(options: PlayerOptions, environ: dict[str, str] | os._Environ[str]) -> PlayerOptions:
+def settled(options: PlayerOptions, environ: Mapping[str, str]) -> PlayerOptions:
     """Options with everything decided that the terminal has a say in."""
     encoding = getattr(sys.__stderr__, "encoding", None)
     is_ascii = options.is_ascii or not can_draw(encoding)
