@@ -35,8 +35,8 @@ def test_fewer_frames_send_fewer_bytes_and_none_send_none(on_terminal: Start) ->
     still = on_terminal(*IDEAL, "--step", "3", "--no-animation")
     base = bytes_of_a_step(still, 3)
     assert base < sent[1] < sent[12]
-    # A twelfth of the frames; a busy machine may have skipped some of the many.
-    assert sent[1] - base < (sent[12] - base) * 0.5
+    # A twelfth of the frames, each of which changes more; a busy machine skips some of the many.
+    assert sent[1] - base < (sent[12] - base) * 0.75
 
 
 def test_a_still_step_says_most_and_waits_for_keys(on_terminal: Start) -> None:
