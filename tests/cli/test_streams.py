@@ -71,11 +71,11 @@ def test_asking_for_chinese_in_ascii_is_obeyed_and_explained(gpuflow: Any) -> No
     [
         ("4×H100 · 19.3 µs – 370", "4xH100 . 19.3 us - 370"),
         ("╭──╮│║", "+--+||"),
-        ("✓ ok …", "+ ok ."),
+        ("✓ ok …", "+ ok ~"),
         ("全", "??"),
         ("①²", "12"),
         ("\udcff", "?"),
-        ("🟦 TP", "?? TP"),
+        ("🟦 TP", "[] TP"),
     ],
 )
 def test_characters_turn_into_their_ascii_likeness(text: str, likeness: str) -> None:

@@ -150,6 +150,8 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(self: SweepGrid, *arguments: Any) -> None:
         calls[0] += 1
         if calls[0] == 2:
+            # A shell has it ignored for what it starts in the background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.raise_signal(signal.SIGINT)
         plain(self, *arguments)
 

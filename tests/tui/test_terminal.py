@@ -194,7 +194,8 @@ def test_an_old_encoding_gets_ascii_in_english(
     app = make_app()
     app.playhead.seek(app.pace.step_start(2))
     view = app.view(tab=0, page=0)
-    frame = to_ascii(draw_play(type(view)(**{**vars(view), "width": 80, "height": 24})))
+    shown = {"width": 80, "height": 24, "is_ascii": True}
+    frame = to_ascii(draw_play(type(view)(**{**vars(view), **shown})))
     wanted = ["".join(run.text for run in row) for row in frame.rows]
     terminal.until(lambda _: terminal.rows() == wanted)
     assert terminal.raw.isascii()

@@ -50,8 +50,7 @@ def test_wide_lines_are_drawn_in_ascii(column: int, is_ascii: bool, on_terminal:
 
 def test_a_mute_terminal_is_not_waited_for(on_terminal: Start) -> None:
     terminal = on_terminal(*IDEAL)
-    screen = terminal.until(lambda screen: "PREFILL" in screen)
-    assert "╭" in screen
+    terminal.until(lambda screen: "PREFILL" in screen and "╭" in screen)
 
 
 def test_keys_around_the_answer_are_not_lost(on_terminal: Start) -> None:
