@@ -7,7 +7,6 @@ all_gather, the input of reduce_scatter, each rank's send buffer in all_to_all.
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -92,6 +91,11 @@ def is_test_only(source: str) -> bool:
     return any(s["source"] == source and s["role"] == "test" for s in settings()["setups"])
 
 
+MOST_SIZE_BYTES = 2.0**60
+MOST_TIME_S = 1e9
+"""No message is an exbibyte and none takes thirty years; figures beyond that are slips."""
+
+
 def collective_row(columns: Mapping[str, str], place: str) -> Row | None:
     """A row of the tables of collectives; None where it has no readable size or time.
 
@@ -109,7 +113,8 @@ def collective_row(columns: Mapping[str, str], place: str) -> Row | None:
             time_s = bus_factor(columns["collective"], ranks) * size / rate
     except (KeyError, ValueError, ZeroDivisionError, OverflowError):
         return None
-    if not (0 < size < math.inf and 0 < time_s < math.inf and ranks > 1 and nodes > 0):
+    is_sane = 0 < size <= MOST_SIZE_BYTES and 0 < time_s <= MOST_TIME_S
+    if not (is_sane and ranks > 1 and nodes > 0):
         return None
     source = columns.get("source", "")
     key = Key(

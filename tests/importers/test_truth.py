@@ -28,6 +28,7 @@ def written(folder: Path, text: str, name: str = "a.csv") -> Path:
     [
         "gpu,ranks,nodes,collective,kernel,size_bytes,time_us\nh100-sxm,8,1,all_reduce,nccl,8,5\n",
         COLLECTIVES + "h100-sxm,8,1,all_reduce,nccl,nccl-tests,1e999,nan,x\n",
+        COLLECTIVES + "h100-sxm,8,1,all_reduce,nccl,nccl-tests,8,1e306,x\n",
         COLLECTIVES + "h100-sxm,inf,1,all_reduce,nccl,nccl-tests,8,5,x\n",
         "operator,model,gpu,tp,tokens,time_us\nqkv,llama-3-8b,h100-sxm,1,inf,1\n",
         "operator,model,gpu,tp,tokens,time_us\nqkv,llama-3-8b,h100-sxm,1,nan,1\n",
