@@ -49,14 +49,16 @@ def group_fabric(cluster: ClusterSpec, groups: Groups, *, runs_rings: bool = Fal
 
 
 def _over_all_nics(cluster: ClusterSpec, nodes: IntArray) -> FabricSpec:
-    """The network as a group sees it that sends through every NIC its nodes have for it."""
-    fabric = cluster.scale_out
+    """The network as a group sees it that sends through every NIC its nodes have for it.
+
+    A fabric's rate is one GPU's part of its NIC, so that of a node is the sum over its members,
+    whether they share NICs or not.
+    """
+    alone = cluster.scale_out.bus_bandwidth_bytes_per_s
     together = min(int(np.unique(row, return_counts=True)[1].min()) for row in nodes)
-    nics = max(together // cluster.gpus_per_nic, 1)
-    reached = fabric.bus_bandwidth_bytes_per_s * nics
     inside = cluster.scale_up.bus_bandwidth_bytes_per_s
-    rate = min(reached, inside) if together > 1 else fabric.bus_bandwidth_bytes_per_s
-    return replace(fabric, bus_bandwidth_bytes_per_s=max(rate, fabric.bus_bandwidth_bytes_per_s))
+    rate = max(min(alone * together, inside), alone)
+    return replace(cluster.scale_out, bus_bandwidth_bytes_per_s=rate)
 
 
 def _differs(numbers: IntArray) -> bool:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from gpuflow.cluster.points import schedule_times
 from gpuflow.cluster.reach import group_fabric
 from gpuflow.scenario import catalog
 from gpuflow.scenario.spec import ClusterSpec
 
 
-def cluster(scale_up: str) -> ClusterSpec:
+def cluster(scale_up: str, nics: int | None = None) -> ClusterSpec:
+    """Nodes of eight GPUs; fewer NICs give each GPU a part of one, as the reader has it."""
+    network = catalog.fabric("ib-ndr")
+    share = 1 if nics is None else nics / 8
     return ClusterSpec(
         device=catalog.device("h100-sxm"),
         scale_up=catalog.fabric(scale_up),
-        scale_out=catalog.fabric("ib-ndr"),
+        scale_out=replace(
+            network, bus_bandwidth_bytes_per_s=network.bus_bandwidth_bytes_per_s * share
+        ),
         gpus_per_node=8,
+        nics_per_node=nics,
     )
 
 
@@ -67,3 +76,14 @@ def test_one_rank_a_node_has_one_nic() -> None:
         group_fabric(machines, pair, runs_rings=True).bus_bandwidth_bytes_per_s
         == machines.scale_out.bus_bandwidth_bytes_per_s
     )
+
+
+@pytest.mark.parametrize("nics", [1, 2, 4, 8])
+def test_rings_over_nodes_reach_what_the_charged_schedule_does(nics: int) -> None:
+    """NICs of 46 GB/s carry their whole rate, however many GPUs share one."""
+    machines = cluster("nvlink-4", nics)
+    found = group_fabric(machines, (tuple(range(16)),), runs_rings=True)
+    assert found.bus_bandwidth_bytes_per_s == pytest.approx(46e9 * nics)
+    size = 2.0**34
+    charged = schedule_times("all_reduce", machines, 16, [size], ["ring"]).time_s[0, 0]
+    assert 2 * 15 / 16 * size / charged == pytest.approx(46e9 * nics, rel=0.02)
