@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuflow.cluster.elementwise import greater
 from gpuflow.cluster.mesh import Groups, Mesh
 from gpuflow.cluster.own import OwnCalibrations, own_calibrations
 from gpuflow.cluster.points import runnable
@@ -52,8 +53,9 @@ class KernelCurve:
         return self.detail.sources
 
     def seconds(self, size_bytes: float) -> float:
-        """Time of a size, or of an array of sizes."""
-        return np.interp(size_bytes, _LADDER, self.times)
+        """Time of a size, or of an array of sizes; beyond the ladder at its last rate."""
+        seconds: float = np.interp(size_bytes, _LADDER, self.times)
+        return seconds * greater(size_bytes / float(_LADDER[-1]), 1.0)
 
     @property
     def floor_s(self) -> float:

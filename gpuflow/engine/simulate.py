@@ -77,6 +77,7 @@ class _Tape:
                 bus_bandwidth_bytes_per_s=task.bus_bandwidth_bytes_per_s,
                 time_source=task.time_source,
                 host_action=task.host_action,
+                lasts_s=task.duration_s,
             )
         )
 
@@ -99,6 +100,7 @@ class _Tape:
                 layers=0,
                 repeats=repeats,
                 fold=kind,
+                lasts_s=duration_s,
             )
         )
 

@@ -53,11 +53,14 @@ class Span:
     """For a fold: the laps, passes or groups it stands for."""
     fold: FoldKind | None = None
     """What a fold stands for."""
+    lasts_s: float | None = None
+    """How long it takes; None: end less start. Far on, a clock's digits are too few for the
+    difference: 10 us behind a year of prefill would be nothing."""
 
     @property
     def duration_s(self) -> float:
-        """End less start."""
-        return self.end_s - self.start_s
+        """How long it takes."""
+        return self.end_s - self.start_s if self.lasts_s is None else self.lasts_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
+from gpuflow.engine.load import network_load
 from gpuflow.engine.requirements import requirement_table
+from gpuflow.engine.simulate import simulate
+from gpuflow.scenario import catalog
+from gpuflow.scenario.spec import Scenario
+
+Load = Callable[..., Scenario]
 
 PREFILL = [
     # model, precision, gpu, tp, Gb/s at 10 %, at 20 %
@@ -126,3 +135,30 @@ def test_headroom_of_one_is_the_asked_share(load) -> None:
 def test_experts_over_replicated_tokens_are_told_from_absent_ones(load) -> None:
     table = requirement_table(load(model="mixtral-8x7b", tp=8, pp=1, ep=8))
     assert table.row("ep_decode").notes == ("ep_replicated",)
+
+
+def test_the_largest_load_that_is_accepted_has_figures(load: Load) -> None:
+    """Behind centuries of prefill the clock has no digits left for a token's microseconds."""
+    for more in ({}, {"chunk": 64, "micro_batches": 8}, {"overlap": True}):
+        scenario = load(batch=1_000_000, prompt=100_000_000, output=100_000_000, **more)
+        table = requirement_table(scenario, 0.2)
+        network_load(table, 1.0)
+        for row in table.rows:
+            assert row.predicted_s is None or 0 < row.predicted_s < float("inf")
+        spans = [span for span in table.timeline.spans if span.kind == "collective"]
+        assert min(span.duration_s for span in spans) > 0
+
+
+def test_a_message_beyond_every_curve_takes_as_long_as_its_bytes(load: Load) -> None:
+    """2 TiB and 20 TiB of activations: beyond the ladder that measured curves are sampled on."""
+    scenario = replace(load(tp=2, pp=1, prompt=2**20), profile=catalog.profile("vllm"))
+    few, many = (
+        next(
+            span
+            for span in simulate(scenario.with_workload(batch=batch)).spans
+            if span.traffic_class == "tp"
+        )
+        for batch in (256, 2560)
+    )
+    assert few.message_size_bytes == 2**41
+    assert many.duration_s == pytest.approx(10 * few.duration_s, rel=0.01)
