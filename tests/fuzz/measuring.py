@@ -6,7 +6,6 @@ Time is the processor's, so that what else the machine does is not held against 
 from __future__ import annotations
 
 import io
-import re
 import resource
 import signal
 import sys
@@ -20,14 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import frames
+
 MOST_SECONDS = 2.0
 MOST_BYTES = 500e6
 ABANDONED_SECONDS = 15
-STEERING = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff]"
-)
-"""What must not reach a terminal: controls but the line end, and what reorders or hides text."""
 
 
 @dataclass
@@ -41,6 +37,8 @@ class Outcome:
     """Of the processor."""
     grown_bytes: float = 0.0
     """By how much the most memory that this process ever had has grown."""
+    n_frames: int = 0
+    """Pictures and pages that were drawn and looked at."""
     faults: list[str] = field(default_factory=list)
     """What must not be."""
 
@@ -93,8 +91,10 @@ class Program:
         sys.stdin, sys.stdout, sys.stderr = _stream(), out, err
         signal.setitimer(signal.ITIMER_PROF, self._patience)
         start = time.process_time()
+        looked = frames.Looked()
         try:
-            code: object = self._app.run(list(arguments))
+            with frames.looking(looked):
+                code: object = self._app.run(list(arguments))
         except BaseException as error:  # noqa: BLE001 - whatever comes out is a finding
             code = None
             self._bugs.append(error)
@@ -105,7 +105,8 @@ class Program:
         outcome.code = code
         outcome.grown_bytes = _peak_bytes() - peak
         outcome.faults = [*map(_of_bug, self._bugs), *self._judged(outcome, code)]
-        outcome.faults += _steering("stdout", out) + _steering("stderr", err)
+        outcome.faults += _steering("stdout", out) + _steering("stderr", err) + looked.faults
+        outcome.n_frames = looked.n_frames
         return outcome
 
     def _judged(self, outcome: Outcome, code: object) -> Iterator[str]:
@@ -143,8 +144,9 @@ def _steering(name: str, stream: io.TextIOWrapper) -> list[str]:
     stream.flush()
     buffer = stream.buffer
     text = buffer.getvalue().decode("utf-8", "surrogateescape")  # type: ignore[attr-defined]
-    found = STEERING.search(text)
+    found = frames.STEERING.search(text.replace("\n", ""))
     if found is None:
         return []
-    about = ascii(text[max(found.start() - 30, 0) : found.end() + 10])
+    at = text.index(found[0])
+    about = ascii(text[max(at - 30, 0) : at + 10])
     return [f"U+{ord(found[0]):04X} on {name}: {about}"]

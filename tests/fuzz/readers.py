@@ -8,11 +8,13 @@ from pathlib import Path
 from random import Random
 
 import grammars
+import records
 from mutations import MOST_BYTES, mutated
 
 DATA = Path(__file__).parents[1] / "data"
 PACKAGE = Path(__file__).parents[2] / "gpuflow"
 FORMATS = ("table", "json", "csv", "markdown")
+PICTURES = ("svg", "html", "perfetto", "json", "md")
 LARGEST_SEED = 60_000
 Lines = Callable[[Path, Random], list[list[str]]]
 
@@ -66,27 +68,44 @@ def _sometimes(random: Random, share: float, *line: str) -> list[list[str]]:
     return [[*line, *_shown(random)]] if random.random() < share else []
 
 
+def _framed(random: Random, share: float, *line: str) -> list[list[str]]:
+    """One picture of a play at some size, sometimes near or in large."""
+    if random.random() >= share:
+        return []
+    size = random.choice(("80x24", "60x16", "120x40", "40x10", "200x60"))
+    language = random.choice(("zh", "en"))
+    return [[*line, "--print", "--size", size, "--lang", language]]
+
+
+def _played(random: Random, share: float, *line: str) -> list[list[str]]:
+    more = random.choice(([], [], ["--big"], ["--zoom", "gpu"], ["--ascii"], ["--at", "5"]))
+    return _framed(random, share, "play", *line, *more)
+
+
 def _scenario(path: Path, random: Random) -> list[list[str]]:
     file = str(path)
-    size = random.choice(("80x24", "60x16", "120x40", "40x10"))
-    frame = ["play", file, "--print", "--size", size, "--lang", random.choice(("zh", "en"))]
     return [
         ["validate", file, *_shown(random)],
-        *([frame] if random.random() < 0.25 else []),
+        *_played(random, 0.2, file),
         *_sometimes(random, 0.1, "estimate", file),
         *_sometimes(random, 0.1, "table", file),
         *_sometimes(random, 0.03, "card", file),
+        *([["export", file, "--to", random.choice(PICTURES)]] if random.random() < 0.02 else []),
     ]
 
 
 def _calibration(path: Path, random: Random) -> list[list[str]]:
     line = ("collective", "all_reduce", "--ranks", "8", "--sizes", "1MiB")
-    return [[*line, "--calibration", str(path), *_shown(random)]]
+    return [
+        [*line, "--calibration", str(path), *_shown(random)],
+        *_played(random, 0.1, "--calibration", str(path)),
+    ]
 
 
 def _config(path: Path, random: Random) -> list[list[str]]:
     return [
         ["show", "model", str(path), *_shown(random)],
+        *_played(random, 0.1, "--model", str(path)),
         *_sometimes(random, 0.1, "estimate", "--model", str(path)),
     ]
 
@@ -94,18 +113,35 @@ def _config(path: Path, random: Random) -> list[list[str]]:
 def _launch(path: Path, random: Random) -> list[list[str]]:
     return [
         ["validate", "--launch", str(path), *_shown(random)],
+        *_played(random, 0.1, "--launch", str(path)),
         *_sometimes(random, 0.1, "estimate", "--launch", str(path)),
         *_sometimes(random, 0.05, "card", "--launch", str(path)),
     ]
 
 
-def _imported(kind: str) -> Lines:
-    return lambda path, random: [["import", kind, str(path), *_shown(random)]]
+def _topo(path: Path, random: Random) -> list[list[str]]:
+    return [
+        ["import", "topo", str(path), *_shown(random)],
+        *_played(random, 0.1, "--topo", str(path), "--tp", "2"),
+    ]
+
+
+def _trace(path: Path, random: Random) -> list[list[str]]:
+    return [
+        ["import", "trace", str(path), *_shown(random)],
+        *_framed(random, 0.3, "import", "trace", str(path)),
+    ]
 
 
 def _nccl(path: Path, random: Random) -> list[list[str]]:
     more = random.choice(([], [], ["--gpu", "h100-sxm"], ["--plot"], ["--ranks", "8"]))
-    return [["import", "nccl", str(path), *more, *_shown(random)]]
+    own = str(path.with_suffix(".yaml"))
+    written = [["import", "nccl", str(path), "--write", own]] if random.random() < 0.05 else []
+    return [
+        ["import", "nccl", str(path), *more, *_shown(random)],
+        *written,
+        *(_played(random, 1.0, "--calibration", own) if written else []),
+    ]
 
 
 def _truth(path: Path, random: Random) -> list[list[str]]:
@@ -127,15 +163,15 @@ READERS: tuple[Reader, ...] = (
         grammars.launch_yaml,
         _launch,
     ),
-    Reader("nccl", "n.log", ("nccl-tests/*.log", "nccl-debug/*.log"), grammars.nccl, _nccl),
-    Reader("topo", "t.txt", ("topo/*",), grammars.topo, _imported("topo")),
-    Reader("truth", "truth/t.csv", ("truth/*.csv",), grammars.truth, _truth),
+    Reader("nccl", "n.log", ("nccl-tests/*.log", "nccl-debug/*.log"), records.nccl, _nccl),
+    Reader("topo", "t.txt", ("topo/*",), records.topo, _topo),
+    Reader("truth", "truth/t.csv", ("truth/*.csv",), records.truth, _truth),
     Reader(
         "trace",
         "t.json",
         ("traces/*", "trace/*"),
-        grammars.trace,
-        _imported("trace"),
+        records.trace,
+        _trace,
         more="trace",
     ),
 )

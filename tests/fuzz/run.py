@@ -38,6 +38,8 @@ class Tally:
     inputs: int = 0
     accepted: int = 0
     """Inputs that were read without a complaint that stops."""
+    n_frames: int = 0
+    """Screens that were drawn from them."""
     worst_s: float = 0.0
     worst_input: int = -1
     worst_bytes: float = 0.0
@@ -46,11 +48,19 @@ class Tally:
     """The first input that showed a fault."""
 
     def note(
-        self, number: int, seconds: float, grown: float, faults: list[str], *, is_read: bool = False
+        self,
+        number: int,
+        seconds: float,
+        grown: float,
+        faults: list[str],
+        *,
+        is_read: bool = False,
+        n_frames: int = 0,
     ) -> None:
         """One input."""
         self.inputs += 1
         self.accepted += is_read
+        self.n_frames += n_frames
         if seconds > self.worst_s:
             self.worst_s, self.worst_input = seconds, number
         self.worst_bytes = max(self.worst_bytes, grown)
@@ -94,7 +104,8 @@ def _work(pipe: Connection, name: str, seed: int, first: int, last: int) -> None
             seconds = max(one.seconds for one in found)
             shutil.rmtree(own)
             grown = max(one.grown_bytes for one in found)
-            pipe.send((number, seconds, grown, faults, found[0].code == 0))
+            n_frames = sum(one.n_frames for one in found)
+            pipe.send((number, seconds, grown, faults, found[0].code == 0, n_frames))
     pipe.send(None)
 
 
@@ -130,7 +141,7 @@ def _follow(pipe: Connection, at: int, name: str, tally: Tally, first: int, coun
         if isinstance(said, int):
             number = said
             continue
-        tally.note(*said[:-1], is_read=said[-1])
+        tally.note(*said[:4], is_read=said[4], n_frames=said[5])
         _progress(name, number + 1 - first, count)
 
 
@@ -149,7 +160,11 @@ def report(name: str, tally: Tally, spent: float) -> None:
     worst = f"{tally.worst_s:.3f} s (input {tally.worst_input})"
     grown = f"+{tally.worst_bytes / 1e6:.0f} MB"
     read = f"{100 * tally.accepted // max(tally.inputs, 1)} % read"
-    print(f"{name:12} {tally.inputs:>8,} inputs, {read:>9}  worst {worst}, {grown}", end="")
+    seen = f"{tally.n_frames:,} frames"
+    print(
+        f"{name:12} {tally.inputs:>8,} inputs, {read:>9}, {seen:>14}  worst {worst}, {grown}",
+        end="",
+    )
     print(f"  {found} failures  in {spent:.0f} s", flush=True)
     for fault, times in tally.faults.most_common():
         print(f"    {times} x {fault} (first: input {tally.examples[fault]})", flush=True)
@@ -176,6 +191,9 @@ def main() -> int:
         from coverage_guided import explore
 
         return max(explore(name, options.atheris, options.keep) for name in names)
+    # What cannot even be loaded is said once here, not by a child for each input.
+    import measuring  # noqa: F401
+
     has_found = False
     for name in names:
         tally, start = Tally(), time.monotonic()

@@ -8,12 +8,15 @@ from random import Random
 
 import grammars
 import pytest
+from frames import STEERING, faults_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from measuring import STEERING, Outcome, Program
+from measuring import Outcome, Program
 from mutations import HOSTILE, mutated
 from readers import Reader, readers
 from run import Tally, fuzz
+
+from gpuflow.draw.frame import Frame, Run
 
 READERS = readers()
 TEXTS = st.sampled_from(HOSTILE) | st.text(max_size=20)
@@ -99,7 +102,7 @@ def test_an_input_can_be_made_again() -> None:
 
 def test_what_steers_a_terminal_is_seen() -> None:
     assert [char for char in "a\n名\x1b\x9b\u202e\u2066\t\ud800" if STEERING.search(char)] == list(
-        "\x1b\x9b\u202e\u2066\t\ud800"
+        "\n\x1b\x9b\u202e\u2066\t\ud800"
     )
 
 
@@ -111,3 +114,25 @@ def test_the_runner_counts_and_keeps_what_it_finds(capfd: pytest.CaptureFixture[
     tally.note(9, 3.0, 1e6, ["import takes 3.0 s: x"], is_read=False)
     assert (tally.worst_input, tally.faults["import takes 3.0 s"]) == (9, 1)
     assert "input 9" in capfd.readouterr().out
+
+
+def test_every_screen_of_a_film_is_looked_at(tmp_path: Path, program: Program) -> None:
+    small = (Path(__file__).parents[1] / "data" / "scenarios" / "small.yaml").read_text("utf-8")
+    file = tmp_path / "s.yaml"
+    file.write_text(small, "utf-8")
+    found = program.run(["play", str(file), "--print", "--size", "80x24"])
+    assert (found.code, found.faults) == (0, [])
+    assert found.n_frames > 10
+
+
+def test_what_is_wrong_in_a_frame_is_seen() -> None:
+    def fault(text: str, role: str = "text") -> list[str]:
+        found = faults_of("x", Frame(4, 1, ((Run(text, role),),)))
+        return [one.partition(":")[0] for one in found]
+
+    assert fault("ab名") == []
+    assert fault("ab\x1bc ") == ["U+001B in the frame of x"]
+    assert fault("ab\ncd") == ["U+000A in the frame of x"]
+    assert fault("ab\u202ecd") == ["U+202E in the frame of x"]
+    assert fault("abc") == ["a row of another width in x"]
+    assert fault("abcd", "no-role") == ["an unknown role in x"]
