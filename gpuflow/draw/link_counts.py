@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from gpuflow.cluster.mesh import Groups, Mesh
-from gpuflow.draw.links import flow_labels
+from gpuflow.draw.links import flow_labels, flow_role
 from gpuflow.draw.view import PlayView
 from gpuflow.scenario.spec import ClusterSpec, GroupName
 
@@ -48,6 +49,19 @@ def between_forms(view: PlayView, upper: int) -> list[str]:
     links = _counted(cluster, pairs, is_far=is_far)
     is_said = not is_far or cluster.gpus_per_nic == 1
     return [f"{'PP' if is_said else name} · {links}", name]
+
+
+def crossing_forms(view: PlayView, counts: Sequence[str]) -> list[str]:
+    """What moves between two stages, longest form first.
+
+    Args:
+        view: The moment.
+        counts: The links of the hand-over; another message that passes there goes by its own name.
+    """
+    if flow_role(view.state.span) != "pp":
+        return flow_labels(view, with_name=True)
+    forms = flow_labels(view, with_name=False)
+    return [f"{count} · {form}" for count in counts for form in forms]
 
 
 def busy_forms(view: PlayView, *, counted: bool = True) -> list[str]:

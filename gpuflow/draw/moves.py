@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from gpuflow.cluster.mesh import Groups
 from gpuflow.engine.state import SWITCH, Replay, ReplayRow, State
+from gpuflow.engine.timeline import Span
 
 Pair = tuple[int, int]
 
@@ -49,7 +50,7 @@ def replay_of(state: State) -> Replay | None:
 def moving_places(state: State) -> tuple[Groups, tuple[Pair, ...]] | None:
     """The groups at work and, by position in each of them, who sends to whom.
 
-    In groups too large for a replay every rank sends to its neighbour, as in a ring; where a switch
+    In groups too large for a replay ranks send along a line, see `_places_in_line`; where a switch
     takes part all neighbours exchange. None where nothing moves that can be followed.
     """
     span = state.span
@@ -58,11 +59,35 @@ def moving_places(state: State) -> tuple[Groups, tuple[Pair, ...]] | None:
     replay, first = replay_of(state), span.groups[0]
     n_ranks = len(first)
     if replay is None:
-        return span.groups, tuple((i, (i + 1) % n_ranks) for i in range(n_ranks))
+        return span.groups, _places_in_line(span, n_ranks)
     if any(SWITCH in pair for pair in replay.transfers):
-        there = tuple(pairwise(range(n_ranks)))
-        return span.groups, there + tuple((b, a) for a, b in there)
+        return span.groups, _both_ways(n_ranks)
     return span.groups, tuple((first.index(a), first.index(b)) for a, b in replay.transfers)
+
+
+def _places_in_line(span: Span, n_ranks: int) -> tuple[Pair, ...]:
+    """Who sends to whom in a group too large for a replay, over the whole of the span.
+
+    What has one sender or one receiver goes from or to it, directly or from neighbour to
+    neighbour; of all others a ring goes round, and the rest goes both ways.
+    """
+    root = span.root
+    others = [(root + i) % n_ranks for i in range(1, n_ranks)]
+    if span.collective == "broadcast" and span.algorithm != "direct":
+        return tuple(pairwise((root, *others)))
+    if span.collective in {"broadcast", "scatter"}:
+        return tuple((root, other) for other in others)
+    if span.collective in {"gather", "reduce"}:
+        return tuple((other, root) for other in others)
+    if span.algorithm == "ring":
+        return tuple((i, (i + 1) % n_ranks) for i in range(n_ranks))
+    return _both_ways(n_ranks)
+
+
+def _both_ways(n_ranks: int) -> tuple[Pair, ...]:
+    """All neighbours exchange."""
+    there = tuple(pairwise(range(n_ranks)))
+    return there + tuple((b, a) for a, b in there)
 
 
 def pairs_of(groups: Groups, places: Sequence[Pair]) -> Iterator[Pair]:

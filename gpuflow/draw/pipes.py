@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Rect
-from gpuflow.draw.link_counts import between_forms
+from gpuflow.draw.link_counts import between_forms, crossing_forms
 from gpuflow.draw.links import DOWN_AT_REST, across, down, first_fit, flow_labels, flow_role, phase
 from gpuflow.draw.roles import at_rest
 from gpuflow.draw.stage_form import StagePlan, StageSpec
@@ -17,8 +17,12 @@ from gpuflow.draw.view import PlayView
 
 def draw_pipes(
     canvas: Canvas, view: PlayView, plan: StagePlan, spec: StageSpec, traffic: Traffic
-) -> None:
-    """Lines from each stage to the next, with what they carry."""
+) -> bool:
+    """Lines from each stage to the next, with what they carry.
+
+    Returns:
+        Whether what a mixture of experts would add is still to be said, where there is room.
+    """
     is_each = _has_line_each(plan, spec)
     for upper in range(len(plan.frames) - 1):
         ways = traffic.between.get(plan.first_stage + upper, {})
@@ -27,8 +31,8 @@ def draw_pipes(
             _each(canvas, view, plan, upper, ways, turns)
         else:
             _bundle(canvas, view, plan, upper, ways)
-    if not view.scene.has_dispatch:
-        _absent_link(canvas, view, plan, is_each=is_each)
+    is_absent = not view.scene.has_dispatch
+    return is_absent and not (is_each and _absent_link_between(canvas, view, plan))
 
 
 def _has_line_each(plan: StagePlan, spec: StageSpec) -> bool:
@@ -129,30 +133,40 @@ def _bundle(
             canvas.put(x, row, sign, role)
     down(canvas, x, above.bottom, gap, "pp", role, phase=phase(view), ways=way)
     names = between_forms(view, plan.first_stage + upper)
-    moving = flow_labels(view, with_name=False) if way else []
-    forms = [f"{names[-1]} · {form}" for form in moving] or names
-    label = first_fit((*forms, names[-1]), above.right - x - 4)
+    forms = crossing_forms(view, names[-1:]) if way else names
+    label = first_fit(forms, above.right - x - 4)
     canvas.put(x + 2, above.bottom + (gap - 1) // 2, label, role)
 
 
-def _absent_link(canvas: Canvas, view: PlayView, plan: StagePlan, *, is_each: bool) -> None:
-    """The All-to-All of a mixture of experts, which this model has no use for: dim, dashed."""
+def _absent_link_between(canvas: Canvas, view: PlayView, plan: StagePlan) -> bool:
+    """The All-to-All of a mixture of experts, which this model has no use for: dim, dashed.
+
+    Returns:
+        Whether it had room between the lines of the first two stages.
+    """
+    if len(plan.frames) < 2 or len(plan.cells[0]) != 2:
+        return False
     text = view.scene.t("pipe.moe")
-    role = at_rest("ep")
-    if len(plan.frames) > 1 and is_each and len(plan.cells[0]) == 2:
-        left, right = map(pipe_column, plan.cells[0])
-        gap_top = plan.frames[0].bottom
-        gap = plan.frames[1].y - gap_top
-        row = gap_top + gap // 2
-        taken = left + 14
-        width = min(cell_width(text) + 10, right - taken - 2)
-        is_free = gap > 0 and all(canvas.at(x, row) == " " for x in range(taken, right))
-        if is_free and width >= cell_width(text) + 4:
-            line = "╌" * ((width - cell_width(text) - 2) // 2)
-            x = max(taken + 1, (left + right - width) // 2)
-            canvas.put(x, row, f"{line} {text} {line}", role)
-            return
-    last = plan.frames[-1]
-    width = cell_width(text) + 8
-    if last.width >= 2 * width + 40 or (last.width >= width + 4 and not view.state.replay):
-        canvas.put(last.right - width - 2, last.bottom - 1, f" ╌╌ {text} ╌╌ ", role)
+    left, right = map(pipe_column, plan.cells[0])
+    gap_top = plan.frames[0].bottom
+    gap = plan.frames[1].y - gap_top
+    row = gap_top + gap // 2
+    taken = left + 14
+    width = min(cell_width(text) + 10, right - taken - 2)
+    is_free = gap > 0 and all(canvas.at(x, row) == " " for x in range(taken, right))
+    if not is_free or width < cell_width(text) + 4:
+        return False
+    line = "╌" * ((width - cell_width(text) - 2) // 2)
+    x = max(taken + 1, (left + right - width) // 2)
+    canvas.put(x, row, f"{line} {text} {line}", at_rest("ep"))
+    return True
+
+
+def draw_absent_link(canvas: Canvas, view: PlayView, frame: Rect) -> None:
+    """The same in the bottom edge of the last stage, where nothing else is said in its place."""
+    text = f" ╌╌ {view.scene.t('pipe.moe')} ╌╌ "
+    width, y = cell_width(text), frame.bottom - 1
+    x = frame.right - 2 - width
+    has_room = frame.width >= 2 * width + 40 or (frame.width >= width + 4 and not view.state.replay)
+    if has_room and all(canvas.at(i, y) == "─" for i in range(x - 1, x + width)):
+        canvas.put(x, y, text, at_rest("ep"))

@@ -12,7 +12,7 @@ from gpuflow.draw.gpu import GpuPainter
 from gpuflow.draw.link_counts import FEW, busy_forms, inside_forms
 from gpuflow.draw.links import first_fit, flow_role
 from gpuflow.draw.moves import held_values, number_width, replay_of
-from gpuflow.draw.pipes import draw_pipes, has_turns
+from gpuflow.draw.pipes import draw_absent_link, draw_pipes, has_turns
 from gpuflow.draw.stage_form import StagePlan, StageSpec, Wiring
 from gpuflow.draw.stage_lines import draw_lines
 from gpuflow.draw.stage_plan import plan_stage
@@ -90,10 +90,12 @@ def draw_stage(
     else:
         _gpus(canvas, view, plan)
     draw_wires(canvas, view, plan, spec, traffic)
-    draw_pipes(canvas, view, plan, spec, traffic)
+    is_to_say = draw_pipes(canvas, view, plan, spec, traffic)
     for i, frame in enumerate(plan.frames):
         _name(canvas, view, frame, plan.first_stage + i)
         _foot(canvas, view, plan, frame, plan.first_stage + i, spec, traffic)
+    if is_to_say:
+        draw_absent_link(canvas, view, plan.frames[-1])
     return plan
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpuflow.cells import cell_width
 from gpuflow.draw.canvas import Canvas, Piece, Rect
 from gpuflow.draw.gpu import FOLLOWED
-from gpuflow.draw.link_counts import between_forms, busy_forms, inside_forms
-from gpuflow.draw.links import DOWN, DOWN_AT_REST, first_fit, flow_labels, flow_role
+from gpuflow.draw.link_counts import between_forms, busy_forms, crossing_forms, inside_forms
+from gpuflow.draw.links import DOWN, DOWN_AT_REST, first_fit, flow_role
 from gpuflow.draw.roles import at_rest
 from gpuflow.draw.stage_form import StagePlan
 from gpuflow.draw.stage_words import draw_cache, is_lit, repeat_note, stage_name
@@ -90,9 +90,7 @@ def _pipe(canvas: Canvas, view: PlayView, row: Rect, upper: int, traffic: Traffi
     sign = DOWN["pp"] if ways else DOWN_AT_REST["pp"]
     canvas.put(row.x, row.y, "▼" if "v" in ways else "▲" if ways else sign, role)
     if ways:
-        moving = flow_labels(view, with_name=False)
-        name = between_forms(view, upper)[-1]
-        forms = [f"{name} · {form}" for form in moving] if role == "pp" else moving
+        forms = crossing_forms(view, between_forms(view, upper)[-1:])
         canvas.put(row.x + 2, row.y, first_fit(forms, row.width - 3), role)
 
 
@@ -139,11 +137,7 @@ def _foot(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic) -> 
     if traffic.is_busy(stage):
         forms, role = busy_forms(view), flow_role(span)
     elif traffic.between.get(stage) and view.scene.mesh.parallel.pp > 1:
-        count = between_forms(view, stage)
-        forms = [
-            f"{name} · {label}" for name in count for label in flow_labels(view, with_name=False)
-        ]
-        role = flow_role(span)
+        forms, role = crossing_forms(view, between_forms(view, stage)), flow_role(span)
     else:
         inside = inside_forms(view, stage) or [""]
         between = between_forms(view, 0) if view.scene.mesh.parallel.pp > 1 else [""]

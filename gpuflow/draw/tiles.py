@@ -148,12 +148,12 @@ class TilePainter:
     def names(self, ranks: Sequence[int]) -> list[str]:
         """What a tile is: its node or nodes and its replicas, longest form first."""
         first, last = ranks[0], ranks[-1]
-        nodes = self.mesh.node(first), self.mesh.node(last)
-        if nodes[0] == nodes[1]:
+        nodes = sorted({self.mesh.node(rank) for rank in ranks})
+        if len(nodes) == 1:
             place, short = self.scene.t("tile.node", node=nodes[0]), f"n{nodes[0]}"
         else:
-            place = self.scene.t("tile.nodes", first=nodes[0], last=nodes[1])
-            short = f"n{nodes[0]}–{nodes[1]}"
+            text = nodes_text(nodes)
+            place, short = self.scene.t("tile.nodes", nodes=text), f"n{text.replace(' ', '')}"
         forms = [place, short]
         p = self.mesh.parallel
         if p.dp > 1 and p.tp > 1:
@@ -182,3 +182,16 @@ class TilePainter:
             )
         part = shared.kv_bytes / full if full else 0.0
         bar(self.canvas, Rect(x, row.y, right - x, 1), part, "kv")
+
+
+def nodes_text(nodes: Sequence[int]) -> str:
+    """Several nodes by their numbers, sorted; those between which others stand are told apart.
+
+    Example:
+        >>> nodes_text([0, 1, 2]), nodes_text([0, 4]), nodes_text([0, 4, 8, 12])
+        ('0–2', '0, 4', '0, 4 … 12')
+    """
+    if nodes[-1] - nodes[0] + 1 == len(nodes):
+        return f"{nodes[0]}–{nodes[-1]}"
+    rest = f" … {nodes[-1]}" if len(nodes) > 2 else ""
+    return f"{nodes[0]}, {nodes[1]}{rest}"

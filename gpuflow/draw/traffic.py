@@ -31,6 +31,15 @@ class Traffic:
         pairs = self.inside.get(stage, frozenset())
         return (">" if (a, b) in pairs else "") + ("<" if (b, a) in pairs else "")
 
+    def along(self, stage: int, first: int, size: int) -> str:
+        """Directions on the line that so many positions of a stage share, from one on."""
+        pairs = self.inside.get(stage, frozenset())
+        group = range(first, first + size)
+        inner = [(a, b) for a, b in pairs if a in group and b in group]
+        return (">" if any(a < b for a, b in inner) else "") + (
+            "<" if any(a > b for a, b in inner) else ""
+        )
+
     def is_busy(self, stage: int) -> bool:
         """Whether any bytes move inside a stage."""
         return bool(self.inside.get(stage))

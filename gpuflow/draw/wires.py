@@ -144,11 +144,12 @@ def _rails(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic) ->
     carrier = moving if moving in dict(kinds) else kinds[0][0]
     for stage, cells in enumerate(plan.cells):
         for offset, (wire, size) in enumerate(kinds):
-            carries = traffic.is_busy(plan.first_stage + stage) and wire == carrier
-            role = moving if carries else at_rest(wire)
             for first in range(0, len(cells), size):
                 group = range(first, min(first + size, len(cells)))
-                _rail(canvas, view, plan, stage, group, wire, role, offset, busy=carries)
+                place = plan.first_stage + stage, plan.first_gpu + first
+                ways = traffic.along(*place, len(group)) if wire == carrier else ""
+                role = moving if ways else at_rest(wire)
+                _rail(canvas, view, plan, stage, group, wire, role, offset, ways=ways)
 
 
 def _rail(
@@ -161,10 +162,11 @@ def _rail(
     role: str,
     offset: int,
     *,
-    busy: bool,
+    ways: str,
 ) -> None:
     cells = plan.cells[stage]
-    line = ACROSS[wire] if busy else ACROSS_AT_REST[wire]
+    line = ACROSS[wire] if ways else ACROSS_AT_REST[wire]
+    upright = DOWN[wire] if ways else DOWN_AT_REST[wire]
     left_end, joint, right_end = _ENDS[line]
     rows = sorted({i // plan.per_row for i in group})
     side = plan.frames[stage].x + 1
@@ -173,17 +175,15 @@ def _rail(
         taps = [cells[i].middle - 1 + 2 * offset for i in inside]
         y = plan.rails[stage][row] + offset
         start = side if len(rows) > 1 else taps[0]
-        ways = "<>" if busy else ""
         across(canvas, start, y, taps[-1] - start + 1, wire, role, phase=phase(view), ways=ways)
         for i, tap in zip(inside, taps, strict=True):
             canvas.put(tap, cells[i].bottom - 1, _TAPS[line], role)
             for between in range(cells[i].bottom, y):
-                canvas.put(tap, between, DOWN[wire] if busy else DOWN_AT_REST[wire], role)
+                canvas.put(tap, between, upright, role)
             end = left_end if tap == start else right_end if tap == taps[-1] else joint
             _join(canvas, tap, y, end, line, role)
     if len(rows) > 1:
         upper, lower = plan.rails[stage][rows[0]] + offset, plan.rails[stage][rows[-1]] + offset
-        upright = DOWN[wire] if busy else DOWN_AT_REST[wire]
         canvas.vline(side, upper, lower - upper, upright, role)
         canvas.put(side, upper, "╔" if line == "═" else "╭", role)
         canvas.put(side, lower, "╚" if line == "═" else "╰", role)

@@ -7,8 +7,8 @@ from gpuflow.draw.canvas import Canvas, Piece, Rect
 from gpuflow.draw.focus import Focus, Part, part_of, seen_rank
 from gpuflow.draw.follow import follow_forms
 from gpuflow.draw.gpu_close import draw_close, rows_of_close
-from gpuflow.draw.link_counts import between_forms
-from gpuflow.draw.links import DOWN_AT_REST, first_fit, flow_labels, flow_role
+from gpuflow.draw.link_counts import between_forms, crossing_forms
+from gpuflow.draw.links import DOWN_AT_REST, first_fit, flow_role
 from gpuflow.draw.roles import at_rest
 from gpuflow.draw.stage import draw_stage, plan_of, stage_at_work
 from gpuflow.draw.traffic import traffic_of
@@ -112,8 +112,7 @@ def _hand_over(canvas: Canvas, view: PlayView, row: Rect, upper: int, way: str) 
     sign = "▼" if "v" in ways else "▲" if ways else DOWN_AT_REST["pp"]
     other = upper + 1 if way == "in" else upper + 2
     name = view.scene.t(f"focus.{way}", stage=other)
-    moving = flow_labels(view, with_name=False) if ways else []
     counts = between_forms(view, upper)
-    forms = [f"{count} · {form}" for count in counts for form in moving] or counts
+    forms = crossing_forms(view, counts) if ways else counts
     words = [f"{sign} {name} · {form}" for form in forms]
     canvas.put(row.x + 2, row.y, first_fit((*words, f"{sign} {name}"), row.width - 3), role)
