@@ -33,6 +33,7 @@ from gpuflow.cluster.pass_shape import decode_shape as decode_shape
 from gpuflow.cluster.pass_shape import group_sequences as group_sequences
 from gpuflow.cluster.pass_shape import prefill_shape as prefill_shape
 from gpuflow.cluster.pass_shape import prompt_chunks as prompt_chunks
+from gpuflow.cluster.pass_shape import read_tokens as read_tokens
 from gpuflow.cluster.pass_shape import seen_tokens as seen_tokens
 from gpuflow.cluster.recurrent import recurrent_flop, state_bytes
 from gpuflow.scenario.model_spec import (
@@ -177,7 +178,7 @@ class CostModel:
         """The state of each sequence, read and written once a pass."""
         tp, profile = self.scenario.parallel.tp, self.profile
         flop = recurrent_flop(mixer, shape.tokens, tp)
-        read = 2.0 * shape.sequences * state_bytes(mixer, tp)
+        read = 2.0 * shape.sequences_at_work * state_bytes(mixer, tp)
         return Cost(
             flop,
             read,
@@ -188,13 +189,8 @@ class CostModel:
         )
 
     def _scores(self, a: AttentionSpec, shape: PassShape, stored: float) -> Cost:
-        growth = 0.0
-        if shape.phase == "decode" and self.scenario.workload.context_tokens is None:
-            growth = float(max(self.scenario.workload.output_tokens - 2, 0))
-        keys = seen_tokens(a, shape, growth)
-        is_prefill = shape.phase == "prefill"
-        cached = shape.sequences * (shape.context if is_prefill else keys)
-        cost = self._attend(a, shape.tokens * keys, cached, stored, expanded=is_prefill)
+        pairs, cached = shape.tokens * seen_tokens(a, shape), read_tokens(a, shape)
+        cost = self._attend(a, pairs, cached, stored, expanded=shape.phase == "prefill")
         joined = shape.joined
         if joined is not None:
             seen = joined.keys if a.window is None else lesser(joined.keys, float(a.window))

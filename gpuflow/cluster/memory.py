@@ -60,10 +60,12 @@ class Fits:
 def last_tokens(scenario: Scenario) -> int:
     """Tokens of a sequence in the cache once its answer is there.
 
-    The last token is not fed back; a fixed context is what it says.
+    The last token is not fed back; a fixed context is what it says, once there is decoding.
     """
     w = scenario.workload
-    return w.context_tokens or w.prompt_tokens + max(w.output_tokens - 1, 0)
+    if w.context_tokens is not None and w.output_tokens > 1:
+        return w.context_tokens
+    return w.prompt_tokens + max(w.output_tokens - 1, 0)
 
 
 def tokens_at_once(scenario: Scenario) -> int:

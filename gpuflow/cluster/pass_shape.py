@@ -36,6 +36,8 @@ class PassShape:
     """New tokens of all sequences, without those that join."""
     context: float
     """Tokens each sequence has in the cache at the end of the pass (a mean over laps in decode)."""
+    growth: float = 0.0
+    """Decode: laps over which the context grows, from half of them below it to half above."""
     joined: Joined | None = None
     """Decode only, and of the one replica that takes prompts in; the others wait for it."""
 
@@ -48,6 +50,13 @@ class PassShape:
     def all_sequences(self) -> float:
         """Sequences that get a token out of the pass."""
         return self.sequences if self.joined is None else self.sequences + self.joined.sequences
+
+    @property
+    def sequences_at_work(self) -> float:
+        """Sequences whose states are read and written: of prompts in chunks those of a chunk."""
+        if self.phase == "decode":
+            return self.sequences
+        return greater(self.tokens / self.context, 1.0)
 
 
 def group_sequences(scenario: Scenario) -> float:
@@ -90,19 +99,30 @@ def decode_shape(scenario: Scenario, position: float | None = None) -> PassShape
     w = scenario.workload
     last = max(w.output_tokens, 2)
     at = (2 + last) / 2 if position is None else position
+    is_fixed = w.context_tokens is not None
     context = w.context_tokens if w.context_tokens is not None else w.prompt_tokens + at - 1
     group = group_sequences(scenario)
-    return PassShape(phase="decode", sequences=group, tokens=group, context=float(context))
+    return PassShape(
+        phase="decode",
+        sequences=group,
+        tokens=group,
+        context=float(context),
+        growth=0.0 if is_fixed or position is not None else growth_of(scenario),
+    )
 
 
-def seen_tokens(attention: AttentionSpec, shape: PassShape, growth: float = 0.0) -> float:
+def growth_of(scenario: Scenario) -> float:
+    """Laps over which the context of an answer grows."""
+    return float(max(scenario.workload.output_tokens - 2, 0))
+
+
+def seen_tokens(attention: AttentionSpec, shape: PassShape) -> float:
     """Mean number of keys a new token attends to.
 
     Prefill: C/2 under the causal mask; with a window W < C it is W - W^2 / 2C.
-    Decode: C, at most W; where C grows over `growth` laps around its mean and W lies between, the
-    mean of min(C, W) over them.
+    Decode: C, at most W; where C grows and W lies between its ends, the mean of min(C, W).
     """
-    c, window = shape.context, attention.window
+    c, window, growth = shape.context, attention.window, shape.growth
     if window is None:
         return c / 2 if shape.phase == "prefill" else c
     if shape.phase == "prefill":
@@ -113,3 +133,17 @@ def seen_tokens(attention: AttentionSpec, shape: PassShape, growth: float = 0.0)
     low, high = c - growth / 2, c + growth / 2
     below = lesser(greater((window - low) / growth, 0.0), 1.0)
     return below * (low + lesser(high, float(window))) / 2 + (1 - below) * window
+
+
+def read_tokens(attention: AttentionSpec, shape: PassShape) -> float:
+    """Cache entries that a pass reads, of all its sequences.
+
+    Prefill: each prompt once. A chunk of t < C tokens belongs to one prompt and reads what came
+    before it, at most a window, and itself: (C + t) / 2 on average over the prompt's chunks.
+    Decode: the keys that are attended to.
+    """
+    if shape.phase == "decode":
+        return shape.sequences * seen_tokens(attention, shape)
+    tokens = shape.tokens
+    read = (greater(shape.context, tokens) + tokens) / 2
+    return read if attention.window is None else lesser(read, tokens + float(attention.window))

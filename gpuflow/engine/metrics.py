@@ -117,14 +117,13 @@ def lap_seconds(timeline: Timeline, position: int) -> float:
     Only attention changes from lap to lap, so the mean lap is corrected by its difference.
     """
     scenario = timeline.scenario
-    fixed = scenario.with_workload(context_tokens=round(decode_shape(scenario, position).context))
-    cost, mean_cost = CostModel(fixed), CostModel(scenario)
-    shape, mean_shape = decode_shape(fixed), decode_shape(scenario)
+    cost = CostModel(scenario)
+    shape, mean_shape = decode_shape(scenario, position), decode_shape(scenario)
     counts = Counter(map(id, scenario.model.layers))
     kinds = {id(layer): layer for layer in scenario.model.layers}
     difference = 0.0
     for key, layer in kinds.items():
-        there, mean = cost.attention(layer, shape), mean_cost.attention(layer, mean_shape)
+        there, mean = cost.attention(layer, shape), cost.attention(layer, mean_shape)
         difference += counts[key] * (there.time_s - mean.time_s)
     # other groups in flight make the lap longer than the way of one
     turns = timeline.tpot_s / timeline.pass_s("decode")

@@ -75,10 +75,7 @@ class ServingModel:
     """The closed loop on one split; keeps the terms of its passes."""
 
     def __init__(self, scenario: Scenario, terms: PassTerms | None = None) -> None:
-        w = scenario.workload
-        # A fixed context: loads bring their own, and they differ from one another.
-        context = w.context_tokens or w.prompt_tokens
-        self.terms = terms or PassTerms(scenario.with_workload(context_tokens=context))
+        self.terms = terms or PassTerms(scenario)
         self.scenario = self.terms.scenario
         self.replicas = self.scenario.parallel.dp
 

@@ -89,9 +89,7 @@ class Sweep:
             self._terms[tp, pp] = None
             parallel = self._split(tp, pp)
             if parallel.stage_layers or is_possible(self.scenario.model, parallel):
-                # contexts come with every call, and stand still within one
-                fixed = self.scenario.with_workload(context_tokens=1)
-                self._terms[tp, pp] = PassTerms(replace(fixed, parallel=parallel))
+                self._terms[tp, pp] = PassTerms(replace(self.scenario, parallel=parallel))
         return self._terms[tp, pp]
 
     def _split(self, tp: int, pp: int) -> ParallelSpec:

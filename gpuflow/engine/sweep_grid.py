@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gpuflow.cluster.cost import ACTIVATION_BYTES, PassShape
 from gpuflow.cluster.elementwise import amount
 from gpuflow.cluster.memory import LOGIT_BYTES, TOKENS_AT_ONCE, widest_values
+from gpuflow.cluster.pass_shape import growth_of
 from gpuflow.engine.pareto import IntArray, front
 from gpuflow.engine.pass_terms import PassTerms
 from gpuflow.engine.sweep import BLOCK, Sweep
@@ -128,12 +129,18 @@ class SweepGrid:
             context=amount(prompt),
         )
         decode = PassShape(
-            phase="decode", sequences=amount(batch), tokens=amount(batch), context=amount(mean)
+            phase="decode",
+            sequences=amount(batch),
+            tokens=amount(batch),
+            context=amount(mean),
+            growth=growth_of(self.scenario) if fixed is None else 0.0,
         )
         flat = np.s_[place, :, :]
         self.ttft_s[flat].reshape(-1)[where] = terms.seconds("prefill", prefill)
         self.tpot_s[flat].reshape(-1)[where] = terms.seconds("decode", decode)
-        last = prompt + max(output - 1, 0) if fixed is None else np.full_like(prompt, fixed)
+        # as `gpuflow.cluster.memory.last_tokens` has it
+        grows = fixed is None or output < 2
+        last = prompt + max(output - 1, 0) if grows else np.full_like(prompt, fixed)
         self.spare_bytes[flat].reshape(-1)[where] = _spare(terms, batch, prompt, last)
 
     # ------------------------------------------------------------ results

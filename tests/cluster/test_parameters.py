@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from gpuflow.cluster.cost import CostModel, PassShape, seen_tokens
+from gpuflow.cluster.cost import CostModel, PassShape, read_tokens, seen_tokens
 from gpuflow.cluster.parameters import (
     active_parameters,
     cached_bytes,
@@ -181,9 +183,29 @@ def test_a_sliding_window_bounds_what_prefill_sees() -> None:
 
 def test_a_sliding_window_that_fills_during_decode() -> None:
     contexts = range(101, 301)
-    shape = PassShape(phase="decode", sequences=1, tokens=1, context=sum(contexts) / 200)
+    mean = sum(contexts) / 200
+    shape = PassShape(phase="decode", sequences=1, tokens=1, context=mean, growth=199.0)
     one_by_one = sum(min(c, 128) for c in contexts) / 200
-    assert seen_tokens(_window(128), shape, growth=199.0) == pytest.approx(one_by_one, abs=0.1)
+    assert seen_tokens(_window(128), shape) == pytest.approx(one_by_one, abs=0.1)
+
+
+@pytest.mark.parametrize("window", [None, 200])
+def test_chunks_of_a_prompt_read_what_came_before_them_and_themselves(window: int | None) -> None:
+    attention = replace(_window(1), window=window)
+    shape = PassShape(phase="prefill", sequences=1, tokens=256, context=1024.0)
+    before = [min(start, window or start) for start in range(0, 1024, 256)]
+    mean = sum(held + 256 for held in before) / 4
+    assert read_tokens(attention, shape) == pytest.approx(mean, rel=0.15 if window else 1e-12)
+
+
+def test_a_chunk_of_many_prompts_reads_its_own_ones() -> None:
+    """Not the caches of all 64 prompts; whole prompts are read once each."""
+    chunk = PassShape(phase="prefill", sequences=64, tokens=512, context=1024.0)
+    assert read_tokens(replace(_window(1), window=None), chunk) == (512 + 1024) / 2
+    assert chunk.sequences_at_work == 1
+    whole = PassShape(phase="prefill", sequences=64, tokens=64 * 1024, context=1024.0)
+    assert read_tokens(replace(_window(1), window=None), whole) == 64 * 1024
+    assert whole.sequences_at_work == 64
 
 
 def test_windows_bound_what_a_sequence_caches() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpuflow.cluster.memory import stage_memories
+from gpuflow.engine.metrics import estimate
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.sweep_grid import Axes, SweepGrid
 from gpuflow.engine.targets import Targets
@@ -36,6 +37,8 @@ def evaluated(scenario: Scenario, wanted: Axes, gpus: int | None = None) -> Swee
         ("llama-3-8b", {"tp": (1, 4), "prompt": (100, 4096), "batch": (1, 64)}),
         ("mixtral-8x7b", {"dp": (1, 4), "ep": (1, 4)}),
         ("deepseek-v3", {"tp": (8,), "pp": (1,), "batch": (2, 16)}),
+        # windows of 128 tokens that fill up while the answer grows
+        ("gpt-oss-20b", {"prompt": (50, 100), "batch": (64,)}),
     ],
 )
 def test_points_are_those_of_the_timeline(
@@ -62,6 +65,16 @@ def test_a_fixed_context_is_kept(load: Load) -> None:
     grid = evaluated(load(tp=1, pp=1, context=4096), axes(tp=(1,), pp=(1,)))
     timeline = simulate(load(tp=1, pp=1, context=4096, batch=8, prompt=256))
     assert grid.point(1).tpot_s == pytest.approx(timeline.tpot_s)
+
+
+def test_a_fixed_context_fills_no_cache_where_nothing_is_decoded(load: Load) -> None:
+    scenario = load(tp=1, pp=1, context=4096, output=1)
+    grid = evaluated(scenario, axes(tp=(1,), pp=(1,), batch=(1,)))
+    (memory,) = stage_memories(scenario.with_workload(prompt_tokens=256))
+    (row,) = estimate(simulate(scenario.with_workload(prompt_tokens=256))).memory
+    assert memory.kv_bytes == pytest.approx(256 * 131072)
+    assert row.kv_bytes == pytest.approx(memory.kv_bytes)
+    assert grid.point(0).spare_bytes == pytest.approx(memory.spare_bytes)
 
 
 def test_only_splits_that_the_model_allows_and_of_the_gpus_asked_for(load: Load) -> None:
