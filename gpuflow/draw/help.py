@@ -12,15 +12,23 @@ from gpuflow.draw.links import ACROSS, DOWN
 from gpuflow.draw.page import Block, Line, Page
 from gpuflow.draw.view import Scene
 
+_BARRED = frozenset({"palette", "suspend"})
+"""Keys that do nothing where strangers watch."""
 READING = ("clock", "slow", "kv", "numbers", "rate", "fold", "tiles", "experts", "copy")
 
 
-def draw_help(scene: Scene, width: int) -> Frame:
-    """The whole screen at a width."""
+def draw_help(scene: Scene, width: int, *, is_kiosk: bool = False) -> Frame:
+    """The whole screen at a width.
+
+    Args:
+        scene: Language and keys.
+        width: Cells.
+        is_kiosk: Whether strangers watch, who must not reach a shell or a file.
+    """
     page = Page(width)
     page.words(Piece(scene.word("app.title"), "title"))
     page.paragraph(scene.word("app.subtitle"), "subtitle")
-    blocks = (_keys(scene), _explore_keys(scene), _signs(scene), _reading(scene))
+    blocks = (_keys(scene, is_kiosk=is_kiosk), _explore_keys(scene), _signs(scene), _reading(scene))
     if width >= 110:
         page.columns((blocks[:2], blocks[2:]))
     else:
@@ -29,11 +37,16 @@ def draw_help(scene: Scene, width: int) -> Frame:
     return page.to_frame()
 
 
-def _keys(scene: Scene) -> Block:
-    shown = {key.id: keys_shown(key.id, key.show, scene.bound, is_short=False) for key in HELP_KEYS}
+def _keys(scene: Scene, *, is_kiosk: bool) -> Block:
+    barred = _BARRED if is_kiosk else frozenset()
+    shown = {
+        key.id: keys_shown(key.id, key.show, scene.bound, is_short=False)
+        for key in HELP_KEYS
+        if key.id not in barred
+    }
     indent = max(map(cell_width, shown.values())) + 2
     lines = tuple(
-        Line(scene.t(f"help.{key.id}"), indent=indent, bullet=shown[key.id]) for key in HELP_KEYS
+        Line(scene.t(f"help.{name}"), indent=indent, bullet=keys) for name, keys in shown.items()
     )
     return Block(title=(Piece(scene.t("help.keys"), "title"),), lines=lines)
 

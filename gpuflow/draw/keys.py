@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.bound import Bound, keys_shown
 from gpuflow.draw.canvas import Canvas
-from gpuflow.draw.view import Scene
+from gpuflow.draw.view import Mode, PlayView
 from gpuflow.scenario.spec import Language
 from gpuflow.words import t
 
@@ -45,6 +45,18 @@ KEYS: tuple[Key, ...] = (
     Key("quit", "q"),
 )
 """What the hint rows show: one row of 120 cells, two of 80. The help screen lists all keys."""
+TOUR_KEYS: tuple[Key, ...] = (Key("stop", "←→"), Key("leave", "Esc"))
+"""What comes first while a tour is on."""
+_OTHERS: Mapping[Mode, frozenset[str]] = {
+    "play": frozenset(key.id for key in KEYS),
+    "tour": frozenset(key.id for key in KEYS) - {"step", "play", "ask", "what_if"},
+    "what_if": frozenset(key.id for key in KEYS) - {"step", "tab"},
+    "question": frozenset({"ask", "language", "quit"}),
+}
+"""Keys that keep what they do beside a tour, the panel of what if, an open question.
+
+The keys of the panel stand in its frame, those of a question in its words.
+"""
 HELP_KEYS: tuple[Key, ...] = (
     Key("step", "← →  h l  PgUp PgDn"),
     Key("edge", "Home End  G"),
@@ -113,12 +125,17 @@ def explore_hints(language: Language, *, is_ascii: bool = False) -> tuple[tuple[
 
 
 def hints(
-    language: Language, bound: Bound = NOTHING_BOUND, *, is_ascii: bool = False
+    language: Language,
+    bound: Bound = NOTHING_BOUND,
+    *,
+    mode: Mode = "play",
+    is_ascii: bool = False,
 ) -> tuple[tuple[str, str], ...]:
     """(key, word) of every hint."""
+    own = TOUR_KEYS if mode == "tour" else ()
     pairs = tuple(
         (keys_shown(key.id, key.show, bound, is_short=True), t(f"ui.key.{key.id}", language))
-        for key in KEYS
+        for key in (*own, *(key for key in KEYS if key.id in _OTHERS[mode]))
     )
     return plain_hints(pairs) if is_ascii else pairs
 
@@ -152,14 +169,20 @@ def _pack(pairs: Sequence[tuple[str, str]], width: int, gap: int) -> list[list[t
     return rows
 
 
-def key_rows(scene: Scene, width: int, *, is_ascii: bool = False) -> int:
+def hints_of(view: PlayView) -> tuple[tuple[str, str], ...]:
+    """(key, word) of every hint of a play screen."""
+    scene = view.scene
+    return hints(scene.language, scene.bound, mode=view.mode, is_ascii=view.is_ascii)
+
+
+def key_rows(view: PlayView) -> int:
     """Rows that the hints take."""
-    return len(pack(hints(scene.language, scene.bound, is_ascii=is_ascii), width))
+    return len(pack(hints_of(view), view.width))
 
 
-def draw_keys(canvas: Canvas, scene: Scene, y: int, *, is_ascii: bool = False) -> None:
+def draw_keys(canvas: Canvas, view: PlayView, y: int) -> None:
     """The hints of the play screen from row `y` on."""
-    draw_hints(canvas, hints(scene.language, scene.bound, is_ascii=is_ascii), y)
+    draw_hints(canvas, hints_of(view), y)
 
 
 def draw_hints(canvas: Canvas, every: Sequence[tuple[str, str]], y: int) -> None:

@@ -73,7 +73,7 @@ def draw_play(view: PlayView) -> Frame:
     else:
         draw_tabs(canvas, view, layout.texts)
     (_wide_bottom if layout.is_wide else _narrow_bottom)(canvas, view, layout.bottom)
-    draw_keys(canvas, view.scene, view.height - layout.keys, is_ascii=view.is_ascii)
+    draw_keys(canvas, view, view.height - layout.keys)
     return canvas.to_frame()
 
 
@@ -120,7 +120,7 @@ def page_count(view: PlayView) -> int:
 
 def layout_of(view: PlayView) -> Layout:
     """Divide the screen."""
-    keys = key_rows(view.scene, view.width, is_ascii=view.is_ascii)
+    keys = key_rows(view)
     rows = view.height - keys
     header = 2 if rows >= 25 else 1
     if view.width >= WIDE_WIDTH and rows >= WIDE_ROWS:

@@ -41,6 +41,7 @@ def question_caption(
         text=("\n" if _is_roomy(size) else " | ").join(choices),
         hint=_hint(scene, "ask.hint", title, size),
         needs_room=True,
+        mode="question",
     )
 
 
@@ -60,6 +61,7 @@ def answer_caption(
         text="\n".join(part for part in answer_texts(scene, question) if part),
         hint=_hint(scene, "ask.hint_answer", title, size),
         needs_room=True,
+        mode="question",
     )
 
 

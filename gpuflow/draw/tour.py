@@ -56,6 +56,7 @@ def stop_caption(
         text=words.text,
         hint=t(keys, language),
         needs_room=True,
+        mode="tour",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gpuflow.cluster.mesh import Mesh, is_dispatched, mesh_of
 from gpuflow.draw.bound import Bound
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gpuflow.engine.expert_load import ExpertLoad
     from gpuflow.engine.whatif import Difference, Knob, KnobId, Value
 
+Mode = Literal["play", "tour", "question", "what_if"]
+"""Whose keys count: those of the play, or of what stands in the place of its texts."""
 TABS = ("detail", "network", "latency")
 """The three texts of a step, in the order of the tab key."""
 
@@ -109,6 +111,8 @@ class Caption:
     """Which key does what now."""
     needs_room: bool = False
     """Whether it may have the row of the primitive in use, where rows are few."""
+    mode: Mode = "play"
+    """Whose keys count while it is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +165,13 @@ class PlayView:
     def texts(self) -> StepTexts:
         """Texts of the step at hand."""
         return self.scene.texts[self.state.step.index]
+
+    @property
+    def mode(self) -> Mode:
+        """Whose keys count."""
+        if self.panel is not None:
+            return "what_if"
+        return "play" if self.caption is None else self.caption.mode
 
     @property
     def position(self) -> float:

@@ -45,8 +45,8 @@ def draw_with_panel(canvas: Canvas, view: PlayView, panel: WhatIfPanel) -> None:
     draw_panel(canvas, view.scene, panel, place.panel)
     _bottom(canvas, view, place.bottom)
     if place.stage.height:
-        rows = key_rows(view.scene, view.width, is_ascii=view.is_ascii)
-        draw_keys(canvas, view.scene, view.height - rows, is_ascii=view.is_ascii)
+        rows = key_rows(view)
+        draw_keys(canvas, view, view.height - rows)
 
 
 def panel_page_count(view: PlayView, panel: WhatIfPanel) -> int:
@@ -61,7 +61,7 @@ def place_of(view: PlayView, panel: WhatIfPanel) -> Place:
         return Place(
             1, Rect(0, 1, 0, 0), Rect(0, 1, width, height - 2), Rect(1, height - 1, width - 2, 1)
         )
-    rows = height - key_rows(view.scene, width, is_ascii=view.is_ascii)
+    rows = height - key_rows(view)
     header = 2 if rows >= 25 else 1
     if width >= BESIDE_WIDTH:
         bottom = 3 if rows < 27 else 4

@@ -13,8 +13,6 @@ from textual.driver import Driver
 from textual.screen import Screen
 
 from gpuflow.draw.bound import is_changed, keys_of, shown_key
-from gpuflow.draw.frame import Frame
-from gpuflow.draw.play import draw_play
 from gpuflow.draw.view import Caption, PlayView, Scene
 from gpuflow.engine.explore import subject_at
 from gpuflow.engine.pace import Pace
@@ -126,10 +124,6 @@ class PlayerApp(TerminalApp):
             marks=tuple(filter(None, (mark, what_if.mark(self.scene, size[0])))),
         )
         return self.touring.captioned(view)
-
-    def frame(self, *, tab: int, page: int) -> Frame:
-        """The play screen at the moment, drawn."""
-        return draw_play(self.view(tab=tab, page=page))
 
     def play_instead(self, playing: Playing) -> None:
         """Play something else of the same steps, from where this one is."""

@@ -17,6 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gpuflow.draw.changes import changed_span
+from gpuflow.draw.play import draw_play
 from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.compositor import CuttingCompositor, CutUpdate, whole_characters
 from gpuflow.tui.widgets.canvas import FrameCanvas
@@ -95,7 +96,7 @@ def test_a_frame_of_the_play_sends_no_more_than_what_changed(
             for _ in range(N_FRAMES):
                 before = canvas.shown
                 app.playhead.seek(app.playhead.moment_s + 1 / 8)
-                canvas.show(app.frame(tab=0, page=0), app.look)
+                canvas.show(draw_play(app.view(tab=0, page=0)), app.look)
                 after = canvas.shown
                 assert before is not None
                 assert after is not None

@@ -14,6 +14,7 @@ import pytest
 from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.kiosk import IdleWatch, seal
 from gpuflow.tui.screens.play import PlayScreen
+from gpuflow.tui.widgets.sheet import Sheet
 
 Start = Callable[..., Any]
 KIOSK = ("play", "--kiosk", "--profile", "ideal", "--lang", "en")
@@ -30,6 +31,26 @@ def test_keys_that_reach_a_shell_or_a_file_do_nothing(make_app: Callable[..., Pl
             await pilot.press("b")
             await pilot.pause()
             assert len(app.screen_stack) == 2
+
+    asyncio.run(session())
+
+
+@pytest.mark.parametrize(("is_kiosk", "is_named"), [(True, False), (False, True)])
+def test_the_help_names_no_key_that_does_nothing(
+    is_kiosk: bool, is_named: bool, make_app: Callable[..., PlayerApp]
+) -> None:
+    app = make_app(is_kiosk=is_kiosk)
+
+    async def session() -> None:
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press("question_mark")
+            await pilot.pause()
+            shown = app.screen.query_one(Sheet).shown
+            assert shown is not None
+            text = shown.text()
+            assert ("Ctrl+P" in text) is is_named
+            assert ("Ctrl+Z" in text) is is_named
+            assert "Ctrl+C" in text
 
     asyncio.run(session())
 

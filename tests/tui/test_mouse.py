@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuflow.draw.frame import Run
+from gpuflow.draw.play import draw_play
 from gpuflow.draw.strip import step_in_strip
 from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.widgets.canvas import FrameCanvas
@@ -34,7 +35,7 @@ def test_a_click_goes_to_the_step_and_elsewhere_does_nothing(
         found = []
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.pause()
-            rows = app.frame(tab=0, page=0).rows
+            rows = draw_play(app.view(tab=0, page=0)).rows
             texts = ["".join(run.text for run in row) for row in rows]
             y = next(i for i, text in enumerate(texts) if re.fullmatch(r" ?[1-8━╌▶]{20,} ?", text))
             for number in (6, 2):

@@ -59,7 +59,7 @@ class HelpPage(ReadingPage):
 
     def content(self, width: int) -> Frame:
         """The help."""
-        return draw_help(self.player.scene, width)
+        return draw_help(self.player.scene, width, is_kiosk=self.player.is_kiosk)
 
 
 class GlossaryPage(ReadingPage):

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from gpuflow.draw.big import fits_big
-from gpuflow.draw.keys import hints
-from gpuflow.draw.play import fits, page_count
+from gpuflow.draw.keys import hints, key_rows
+from gpuflow.draw.play import draw_play, fits, page_count
 from gpuflow.draw.stage import stage_at_work
 from gpuflow.draw.strip import step_in_strip
-from gpuflow.draw.view import TABS
+from gpuflow.draw.view import TABS, Mode
 from gpuflow.tui.big_steps import go_on, hold
 from gpuflow.tui.predicting import PASSING
 from gpuflow.tui.screens.whatif import OPENING, PANEL_BINDINGS, WhatIfKeys
@@ -67,12 +67,13 @@ class PlayScreen(WhatIfKeys):
         self.tab = 0
         self.page = 0
         self.is_unfolded = False
+        self._mode: Mode = "play"
 
     def compose(self) -> ComposeResult:
         """Picture, table, footer."""
         yield FrameCanvas(has_color=self.player.has_color)
         yield Sheet(has_color=self.player.has_color, id="table")
-        yield KeyBar(lambda: hints(self.player.language, self.player.options.keys))
+        yield KeyBar(lambda: hints(self.player.language, self.player.options.keys, mode=self._mode))
 
     # ------------------------------------------------------------ time
 
@@ -110,21 +111,24 @@ class PlayScreen(WhatIfKeys):
         """Show the moment."""
         if not self.is_mounted or not self.app.size.width:
             return
-        frame = self.player.frame(tab=self.tab, page=self.page)
-        self.query_one(FrameCanvas).show(frame, self.player.look)
+        view = self.player.view(tab=self.tab, page=self.page)
+        self.query_one(FrameCanvas).show(draw_play(view), self.player.look)
+        bar = self.query_one(KeyBar)
+        if view.mode != self._mode:
+            self._mode = view.mode
+            self.call_later(bar.rebuild)
         self.player.announcer.look()
         if self.is_unfolded:
-            self._show_table()
+            self._show_table(0 if bar.has_class("-hidden") else key_rows(view))
 
-    def _show_table(self) -> None:
+    def _show_table(self, bar_rows: int) -> None:
+        """The table above the footer, which has so many rows."""
         width, height = self.app.size
         sheet = self.query_one("#table", Sheet)
         # One column is left for the scroll bar.
         table = self.player.playing.requirements
         before = self.player.what_if.original_table()
         frame = table_frame(table, self.player.language, max(width - 1, 1), before)
-        bar = self.query_one(KeyBar)
-        bar_rows = 0 if bar.has_class("-hidden") else max(bar.size.height, 1)
         # A small screen has no picture to leave in sight.
         room = height - bar_rows - (STAGE_ROWS if fits(width, height) else 1)
         sheet.styles.height = max(min(frame.height + 1, room), 3)
