@@ -171,7 +171,7 @@ def largest_batch(scenario: Scenario) -> int:
     def fits(batch: int) -> bool:
         return has_room(scenario.with_workload(batch=batch))
 
-    return _largest(fits, MOST_SEQUENCES)
+    return largest_number(fits, MOST_SEQUENCES)
 
 
 def largest_context(scenario: Scenario) -> int | None:
@@ -183,11 +183,11 @@ def largest_context(scenario: Scenario) -> int | None:
     def fits(tokens: int) -> bool:
         return has_room(scenario.with_workload(prompt_tokens=tokens, context_tokens=tokens))
 
-    found = _largest(fits, MOST_TOKENS)
+    found = largest_number(fits, MOST_TOKENS)
     return None if found == MOST_TOKENS else found
 
 
-def _largest(fits: Callable[[int], bool], most: int) -> int:
+def largest_number(fits: Callable[[int], bool], most: int) -> int:
     """The largest number from 0 to `most` that fits, where all smaller ones do too."""
     low, high = 0, 1
     while high < most and fits(high):

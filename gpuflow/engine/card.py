@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpuflow.cluster.cost import CostModel
-from gpuflow.cluster.memory import activation_bytes, last_tokens, smallest_split
+from gpuflow.cluster.memory import (
+    MOST_SEQUENCES,
+    activation_bytes,
+    largest_number,
+    last_tokens,
+    smallest_split,
+)
 from gpuflow.engine.bottleneck import Part, time_parts
 from gpuflow.engine.changes import HARDWARE, OWN, Change, best_change, try_changes
 from gpuflow.engine.simulate import simulate
@@ -41,13 +47,13 @@ class CardMemory:
     """Cache of the batch at the end of its answers."""
     activations_bytes: float
     pool_bytes: float
-    """What the cache may take; negative where not even the weights fit."""
+    """What the cache may take beside this batch; negative where not even the weights fit."""
     pool_tokens: int
     """Tokens of one replica's requests that the pool holds; 0 where none."""
     request_tokens: int
     """Tokens of the longest request: the limit, or the scenario's own."""
     requests: int
-    """Requests of that length that the pool of one replica holds."""
+    """Requests of that length that one replica has room for, their working memory included."""
 
     @property
     def fits(self) -> bool:
@@ -78,7 +84,7 @@ class Card:
 def card_of(scenario: Scenario, share: MemoryShare = WHOLE) -> Card:
     """Simulate a scenario and what could be changed in it."""
     timeline = simulate(scenario)
-    changes = try_changes(timeline, lambda changed: memory_of(changed, share).fits)
+    changes = try_changes(timeline, lambda changed: has_room(changed, share))
     memory = memory_of(scenario, share)
     least = 0.0 if memory.fits else -math.inf
     found = [best_change(timeline, changes, kinds, least) for kinds in (OWN, HARDWARE)]
@@ -114,31 +120,87 @@ def _larger_batch(timeline: Timeline, changes: tuple[Change, ...]) -> Change | N
 
 def memory_of(scenario: Scenario, share: MemoryShare = WHOLE) -> CardMemory:
     """Memory of the GPU with the least room, as an engine divides it."""
-    stages = [_stage(scenario, stage, share) for stage in range(scenario.parallel.pp)]
-    return min(stages, key=lambda memory: memory.pool_bytes - memory.kv_bytes)
+    division = _Division(scenario, share)
+    stages = range(scenario.parallel.pp)
+    return division.memory(min(stages, key=division.spare_bytes))
 
 
-def _stage(scenario: Scenario, stage: int, share: MemoryShare) -> CardMemory:
-    cost, workload = CostModel(scenario), scenario.workload
-    device = scenario.cluster.device.memory_bytes
-    weights, working = cost.stage_weight_bytes(stage), activation_bytes(scenario, stage)
-    if share.of == "all":
-        pool = share.fraction * device - weights - working
-    elif share.of == "static":
-        # Working memory has what the fraction leaves, and no less than it needs.
-        pool = min(share.fraction * device, device - working) - weights
-    else:
-        pool = share.fraction * (device - weights - working)
-    tokens = share.context_limit or workload.prompt_tokens + workload.output_tokens
-    one = cost.stage_sequence_bytes(stage, float(tokens))
-    requests = max(pool, 0.0) / one if one else 0.0
-    return CardMemory(
-        device_bytes=device,
-        weights_bytes=weights,
-        kv_bytes=cost.stage_kv_bytes(stage, float(last_tokens(scenario))),
-        activations_bytes=working,
-        pool_bytes=pool,
-        pool_tokens=int(requests * tokens),
-        request_tokens=tokens,
-        requests=int(requests),
-    )
+def has_room(scenario: Scenario, share: MemoryShare = WHOLE) -> bool:
+    """Whether the batch fits into what an engine takes of the memory of every GPU."""
+    division = _Division(scenario, share)
+    return all(division.spare_bytes(stage) >= 0 for stage in range(scenario.parallel.pp))
+
+
+class _Division:
+    """How an engine divides the memory of each stage's GPUs."""
+
+    def __init__(self, scenario: Scenario, share: MemoryShare) -> None:
+        self.scenario, self.share = scenario, share
+        self.cost = CostModel(scenario)
+        self.device_bytes = scenario.cluster.device.memory_bytes
+        self.weights = [self.cost.stage_weight_bytes(s) for s in range(scenario.parallel.pp)]
+
+    def working_bytes(self, stage: int, batch: int) -> float:
+        """Working memory of a pass with so many requests."""
+        return activation_bytes(self.scenario.with_workload(batch=batch), stage)
+
+    def pool_bytes(self, stage: int, batch: int) -> float:
+        """What the cache may take beside the weights and a pass with so many requests."""
+        share, device, weights = self.share, self.device_bytes, self.weights[stage]
+        working = self.working_bytes(stage, batch)
+        if share.of == "all":
+            return share.fraction * device - weights - working
+        if share.of == "static":
+            # Working memory has what the fraction leaves, and no less than it needs.
+            return min(share.fraction * device, device - working) - weights
+        return share.fraction * (device - weights - working)
+
+    def kv_bytes(self, stage: int) -> float:
+        """Cache of the batch at the end of its answers."""
+        return self.cost.stage_kv_bytes(stage, float(last_tokens(self.scenario)))
+
+    def spare_bytes(self, stage: int) -> float:
+        """What the batch leaves of the pool; negative where it does not fit."""
+        return self.pool_bytes(stage, self.scenario.workload.batch) - self.kv_bytes(stage)
+
+    @property
+    def request_tokens(self) -> int:
+        """Tokens of the longest request."""
+        w = self.scenario.workload
+        fixed = w.context_tokens if w.output_tokens > 1 else None
+        return self.share.context_limit or fixed or w.prompt_tokens + w.output_tokens
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of the longest request that are cached: of a limit's all but the last one."""
+        limit = self.share.context_limit
+        return last_tokens(self.scenario) if limit is None else max(limit - 1, 1)
+
+    def requests(self) -> int:
+        """Requests of that length that fit on every GPU.
+
+        Their passes need more working memory than those of a smaller batch; of the scenario's own
+        requests it is the largest batch that fits (`gpuflow.cluster.memory.largest_batch`).
+        """
+        stages = range(self.scenario.parallel.pp)
+        each = [self.cost.stage_sequence_bytes(s, float(self.cached_tokens)) for s in stages]
+
+        def fits(batch: int) -> bool:
+            return all(batch * each[s] <= self.pool_bytes(s, batch) for s in stages)
+
+        return largest_number(fits, MOST_SEQUENCES)
+
+    def memory(self, stage: int) -> CardMemory:
+        """Everything said of one GPU of a stage."""
+        batch, tokens = self.scenario.workload.batch, float(self.cached_tokens)
+        pool, one = self.pool_bytes(stage, batch), self.cost.stage_sequence_bytes(stage, tokens)
+        return CardMemory(
+            device_bytes=self.device_bytes,
+            weights_bytes=self.weights[stage],
+            kv_bytes=self.kv_bytes(stage),
+            activations_bytes=self.working_bytes(stage, batch),
+            pool_bytes=pool,
+            pool_tokens=int(max(pool, 0.0) / one * tokens) if one else 0,
+            request_tokens=self.request_tokens,
+            requests=self.requests(),
+        )

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from gpuflow.cluster.cost import CostModel
+from gpuflow.cluster.memory import largest_batch
 from gpuflow.engine.bottleneck import time_parts
-from gpuflow.engine.card import MemoryShare, card_of, memory_of
+from gpuflow.engine.card import MemoryShare, card_of, has_room, memory_of
 from gpuflow.engine.changes import HARDWARE, OWN, best_change, try_changes
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.wire import message_kinds
@@ -97,3 +99,35 @@ def test_a_smaller_share_of_the_memory_leaves_a_smaller_pool() -> None:
     pools = [memory_of(scenario, share).pool_bytes for share in shares]
     assert pools == sorted(pools)
     assert pools[2] - pools[0] == pytest.approx(0.5 * scenario.cluster.device.memory_bytes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"output": 1, "batch": 9},
+        {"context": 8192, "batch": 4},
+        {"model": "gpt-oss-20b", "tp": 1, "pp": 4, "prompt": 4096},
+        {"model": "mixtral-8x7b", "tp": 1, "pp": 1, "dp": 4, "ep": 4, "chunk": 512},
+        {"model": "llama-3-70b", "tp": 1, "pp": 1},
+    ],
+)
+def test_the_card_has_room_for_as_many_requests_as_an_estimate(changes: dict[str, object]) -> None:
+    """Of a longest request equal to the scenario's, beside the working memory of so many."""
+    scenario = load_scenario("tp2-pp2", Overrides(**changes))  # type: ignore[arg-type]
+    memory = memory_of(scenario)
+    assert memory.requests == largest_batch(scenario)
+    assert memory.fits == (memory.requests >= scenario.workload.batch) == has_room(scenario)
+
+
+def test_as_many_requests_as_long_as_the_limit_share_the_memory_as_there_is() -> None:
+    scenario, share = load_scenario("tp2-pp2"), MemoryShare(fraction=0.9, context_limit=8192)
+    found = memory_of(scenario, share)
+    one = CostModel(scenario).stage_sequence_bytes(0, 8191)
+    pools = [
+        memory_of(scenario.with_workload(batch=batch), share).pool_bytes
+        for batch in (found.requests, found.requests + 1)
+    ]
+    assert found.request_tokens == 8192
+    assert pools[0] >= found.requests * one
+    assert pools[1] < (found.requests + 1) * one
