@@ -30,8 +30,9 @@ from gpuflow.tui.predicting import Predicting
 from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
+from gpuflow.tui.screens.whatif import PANEL_KEYS
 from gpuflow.tui.terminal_app import TerminalApp
-from gpuflow.tui.touring import Touring
+from gpuflow.tui.touring import TOUR_KEYS, Touring
 from gpuflow.tui.whatif import WhatIf
 
 NOTICE_S = 12
@@ -131,6 +132,11 @@ class PlayerApp(TerminalApp):
         self.playing = playing
         self.predicting = Predicting(playing, is_on=self.predicting.is_on)
         self.predicting.look(is_jump=True)
+        # A change that took long may come while something else is shown.
+        if self.touring.is_on:
+            self.call_later(self.touring.start)
+        elif isinstance(self.screen, ExploreScreen):
+            self.screen.redraw()
 
     @property
     def is_terminal_behind(self) -> bool:
@@ -261,7 +267,7 @@ class PlayerApp(TerminalApp):
         scope = self._scope()
         if scope and isinstance(event, events.Key) and not event.is_forwarded:
             key = self.keymap.meant(event.key, scope)
-            if key is None and not (self.what_if.is_open or self.touring.is_on):
+            if key is None and not self._is_kept(event.key):
                 return
             if key not in {None, event.key}:
                 event = events.Key(str(key), None)
@@ -272,6 +278,11 @@ class PlayerApp(TerminalApp):
             self._play_screen.answer()
             return
         await super().on_event(event)
+
+    def _is_kept(self, key: str) -> bool:
+        """Whether a key that its command has lost still is the panel's or the tour's."""
+        is_panels = self.what_if.is_open and key in PANEL_KEYS
+        return is_panels or (self.touring.is_on and key in TOUR_KEYS)
 
     def _scope(self) -> Scope | None:
         """The kind of screen that keys are pressed on; None where words are typed."""

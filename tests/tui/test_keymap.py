@@ -75,6 +75,31 @@ def test_new_keys_work_and_old_ones_no_longer_do(make_app: Callable[..., PlayerA
     assert app.return_code == 0
 
 
+def test_a_key_that_lost_its_command_does_nothing_beside_a_tour_or_the_panel(
+    make_app: Callable[..., PlayerApp],
+) -> None:
+    app = make_app(keys={"table": ("F",), "basics": ("D",), "next_step": ("m",)})
+
+    async def then(pilot: Pilot[None]) -> None:
+        await pilot.press("n")
+        await pilot.press("t", "b")
+        await pilot.pause()
+        assert app.screen is app.play_screen
+        assert not app.play_screen.is_unfolded
+        first = app.touring.index
+        await pilot.press("right", "right", "right")
+        assert app.touring.is_on
+        assert app.touring.index > first, "arrows are the tour's own"
+        await pilot.press("escape")
+        app.what_if.is_open = True
+        await pilot.press("t", "b")
+        await pilot.pause()
+        assert app.screen is app.play_screen
+        assert not app.play_screen.is_unfolded
+
+    watch(app, then)
+
+
 def test_the_explorer_has_keys_of_its_own(make_app: Callable[..., PlayerApp]) -> None:
     app = make_app(keys=BOUND)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,14 +19,17 @@ from gpuflow.cli.request import scenario_of
 from gpuflow.cli.whatif import locks_of, vary_of
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.play import draw_play
+from gpuflow.engine.explore import outlook
 from gpuflow.engine.requirements import requirement_table
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.timeline import Timeline
+from gpuflow.engine.tour import tour_stops
 from gpuflow.engine.whatif import Knob
 from gpuflow.scenario.spec import Scenario
 from gpuflow.tui import whatif
 from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.options import PlayerOptions
+from gpuflow.tui.screens.explore import ExploreScreen
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.tables import table_frame
 from gpuflow.tui.widgets.canvas import FrameCanvas
@@ -218,6 +222,61 @@ def test_large_clusters_are_simulated_beside_the_player(monkeypatch: pytest.Monk
         await pilot.press("right")
         await press(pilot, "r")
         assert app.timeline is before, "what comes too late is not shown"
+
+    in_session(app, look)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a change that is simulated beside the player may come to its end."""
+    monkeypatch.setattr(whatif, "QUICK_GPUS", 1)
+    may_end = threading.Event()
+    play = whatif.WhatIf.play
+
+    def late(*arguments: Any) -> Any:
+        may_end.wait(60)
+        return play(*arguments)
+
+    monkeypatch.setattr(whatif.WhatIf, "play", late)
+    return may_end
+
+
+def test_a_tour_begins_anew_when_a_late_change_replaces_what_it_is_of(
+    held: threading.Event,
+) -> None:
+    app = app_of()
+
+    async def look(pilot: Pilot[None]) -> None:
+        await pilot.press("w", "right", "n", "right")
+        before = app.touring.stops
+        held.set()
+        await press(pilot)
+        await pilot.pause()
+        assert app.timeline.scenario.parallel.tp == 4
+        assert app.touring.is_on
+        assert app.touring.index == 0
+        assert app.touring.stops == tour_stops(app.pace)
+        assert app.touring.stops != before
+
+    in_session(app, look)
+
+
+def test_an_open_explorer_shows_a_late_change_at_once(held: threading.Event) -> None:
+    app = app_of()
+
+    async def look(pilot: Pilot[None]) -> None:
+        await pilot.press("2", "w")
+        await choose(pilot, app, "prompt")
+        await pilot.press("right", "x")
+        screen = app.screen
+        assert isinstance(screen, ExploreScreen)
+        subject, before = screen.subject, screen.outlook
+        held.set()
+        await press(pilot)
+        assert app.timeline.scenario.workload.prompt_tokens == 1024
+        assert screen.subject == subject
+        assert screen.outlook != before
+        assert screen.outlook == outlook(subject, app.timeline, app.step_index)
 
     in_session(app, look)
 

@@ -20,6 +20,7 @@ from gpuflow.engine.explore import (
     other_ranks,
     outlook,
 )
+from gpuflow.engine.timeline import Timeline
 from gpuflow.tui.screens.timed import TimedScreen
 from gpuflow.tui.widgets.canvas import FrameCanvas
 from gpuflow.tui.widgets.keybar import KeyBar
@@ -58,12 +59,16 @@ class ExploreScreen(TimedScreen):
         from."""
         self.is_playing = is_playing
         self._outlooks: dict[Subject, Outlook] = {}
+        self._timeline: Timeline | None = None
 
     @property
     def outlook(self) -> Outlook:
         """The subject with its costs; the message is that of the play's step."""
+        timeline = self.player.timeline
+        if timeline is not self._timeline:
+            self._timeline, self._outlooks = timeline, {}
         if self.subject not in self._outlooks:
-            found = outlook(self.subject, self.player.timeline, self.player.step_index)
+            found = outlook(self.subject, timeline, self.player.step_index)
             self._outlooks[self.subject] = found
         return self._outlooks[self.subject]
 

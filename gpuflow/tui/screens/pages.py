@@ -72,7 +72,10 @@ class GlossaryPage(ReadingPage):
 
 
 class PrimitivesPage(ReadingPage):
-    """Ten cards that play on small numbers; space holds them."""
+    """Ten cards that play on small numbers; space holds them.
+
+    They hold by themselves where nothing is to move, and while another screen covers them.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", show=False),
@@ -82,6 +85,7 @@ class PrimitivesPage(ReadingPage):
     def __init__(self) -> None:
         super().__init__()
         self.beat = 0
+        self.is_playing = False
         self._timer: Timer | None = None
 
     def more_hints(self) -> list[tuple[str, str]]:
@@ -95,14 +99,31 @@ class PrimitivesPage(ReadingPage):
         return draw_primitives(scene, width, current=current, beat=self.beat)
 
     def on_mount(self) -> None:
-        """Let the cards play."""
-        self.action_play()
+        """Let the cards play; Textual calls the handler of the base class after this."""
+        self.is_playing = self.player.playing.is_animated
+        self._keep_time()
+
+    def on_screen_suspend(self) -> None:
+        """Another screen is on top."""
+        self._stop()
+
+    def on_screen_resume(self) -> None:
+        """Go on."""
+        self._keep_time()
 
     def action_play(self) -> None:
         """Play or hold."""
-        if self._timer is None:
+        self.is_playing = not self.is_playing
+        self._keep_time()
+
+    def _keep_time(self) -> None:
+        if not self.is_playing:
+            self._stop()
+        elif self._timer is None:
             self._timer = self.set_interval(1 / BEATS_PER_S, self._next_beat)
-        else:
+
+    def _stop(self) -> None:
+        if self._timer is not None:
             self._timer.stop()
             self._timer = None
 

@@ -22,6 +22,7 @@ PANEL_BINDINGS = (
     Binding("escape", "what_if_close", show=False),
 )
 """Come before the screen's own bindings of these keys, and count only while the panel is open."""
+PANEL_KEYS = frozenset(binding.key for binding in PANEL_BINDINGS)
 _PANEL_ACTIONS = frozenset(binding.action.partition("(")[0] for binding in PANEL_BINDINGS)
 
 
