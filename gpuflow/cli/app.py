@@ -116,7 +116,8 @@ def run(arguments: Sequence[str]) -> int:
             raise
         except SystemExit as leaving:
             status.code = leaving.code if isinstance(leaving.code, int) else 1
-        except BaseException as error:  # noqa: BLE001 - the program's outermost boundary
+        # Ctrl-C and bugs too: here it is decided what is said of them, and nowhere else.
+        except BaseException as error:  # noqa: BLE001
             status.code = exit_code_of(error, output)
     return status.code
 

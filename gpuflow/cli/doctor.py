@@ -54,10 +54,10 @@ def terminal_facts(streams: Streams, environ: Mapping[str, str]) -> Facts:
     from gpuflow.tui.asking import asked_widths
     from gpuflow.tui.lifecycle import can_draw, color_count
 
-    size: tuple[int, int] | None = None
+    size: os.terminal_size | None = None
     for stream in (streams.stderr, streams.stdout):
         try:
-            size = size or tuple(os.get_terminal_size(stream.fileno()))  # type: ignore[assignment]
+            size = size or os.get_terminal_size(stream.fileno())
         except (OSError, ValueError):
             continue
     encoding = getattr(streams.stderr, "encoding", None) or "ascii"
@@ -69,8 +69,8 @@ def terminal_facts(streams: Streams, environ: Mapping[str, str]) -> Facts:
         "stdin": streams.stdin.isatty(),
         "stdout": streams.stdout.isatty(),
         "stderr": streams.stderr.isatty(),
-        "columns": size[0] if size else None,
-        "rows": size[1] if size else None,
+        "columns": size.columns if size else None,
+        "rows": size.lines if size else None,
         "colours": color_count(dict(environ)),
         "encoding": encoding,
         "can_draw": can_draw(encoding),
@@ -88,11 +88,10 @@ def use_of(has: Facts, output: Output) -> Facts:
     from gpuflow.tui.player import default_fps
 
     columns, rows = has["columns"], has["rows"]
-    has_size = isinstance(columns, int) and isinstance(rows, int)
     layout = None
     if isinstance(columns, int) and isinstance(rows, int):
         layout = "full" if fits(columns, rows) else form_of(columns, rows)
-    is_played = output.streams.is_terminal() and has_size
+    is_played = output.streams.is_terminal() and layout is not None
     colours = has["colours"] if isinstance(has["colours"], int) else 16
     own = output.config
     has_lines = bool(has["can_draw"]) and has["line_cells"] != WIDE_CELLS and not own.is_ascii

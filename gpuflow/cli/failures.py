@@ -31,7 +31,8 @@ def exit_code_of(error: BaseException, output: Output) -> int:
             return known.exit_code
     except (WriteError, KeyboardInterrupt):
         raise
-    except Exception as bug:  # noqa: BLE001 - a report that fails must not hide behind another
+    # Whatever goes wrong in the report itself must not hide behind what was to be reported.
+    except Exception as bug:  # noqa: BLE001
         error = bug
     _confess(error, output)
     return 1

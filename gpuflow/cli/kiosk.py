@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from gpuflow.cli.options import Request, bad_option
 from gpuflow.errors import GpuflowError
 
-READERS = ("--launch", "--topo")
-"""Options whose values are read as files while the command line is parsed."""
+READERS = ("--launch", "--topo", "--calibration")
+"""Options whose values are read as files before a verb has a say."""
 
 
 def refuse_readers(arguments: Sequence[str]) -> None:

@@ -64,7 +64,8 @@ def prepare_streams() -> Streams:
     for name, stream in found.items():
         if stream is None:
             mode = "r" if name == "stdin" else "w"
-            stand_in = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
+            # It is a standard stream from now on, and stays open as long as the program runs.
+            stand_in = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
             setattr(sys, name, stand_in)
         elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
             stream.reconfigure(errors=ASCII_ERRORS)

@@ -84,6 +84,7 @@ def as_command(function: Verb, *, formats: tuple[Format, ...] = FORMATS) -> Call
                     return function(output, **given) or 0
         return function(output, **given) or 0
 
+    # Typer reads the options from there; the types of functions do not know the attribute.
     command.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
     command.__annotations__ = {argument.name: argument.annotation for argument in arguments}
     return command

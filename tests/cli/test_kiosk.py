@@ -17,6 +17,8 @@ def test_files_are_refused(language: str, words: str, gpuflow: Any, tmp_path: Pa
         ("--model", str(tmp_path)),
         ("--topo", str(file)),
         ("--launch", "vllm serve llama-3-8b"),
+        ("--calibration", str(file)),
+        (f"--calibration={file}",),
     ):
         result = gpuflow("play", *arguments, "--kiosk", "--lang", language)
         assert result.code == 2
