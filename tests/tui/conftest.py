@@ -15,6 +15,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -23,11 +24,13 @@ import pyte
 import pytest
 
 import gpuflow
+from gpuflow.draw.notes import StepNotes
 from gpuflow.engine.simulate import simulate
 from gpuflow.engine.timeline import Timeline
 from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.options import PlayerOptions
+from gpuflow.tui.position import Position
 
 
 @cache
@@ -225,3 +228,46 @@ def terminals() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+# ---------------------------------------------------------------- a player and its notes
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """As a runtime folder is: the user's own, and nobody else's."""
+    made = tmp_path / "gpuflow"
+    made.mkdir(mode=0o700)
+    return made
+
+
+@pytest.fixture(scope="session")
+def position() -> Callable[..., Position]:
+    """Makes a place in a talk: the process that is there, then what else differs."""
+
+    def make(pid: int = os.getpid(), **changes: object) -> Position:
+        notes = tuple(
+            StepNotes(
+                title=f"Title {n}",
+                summary=f"Summary {n}",
+                takeaway=f"Takeaway {n}",
+                notes=f"Say: {n}\nAsk: {n}",
+            )
+            for n in range(1, 9)
+        )
+        chinese = tuple(replace(step, title=f"ZH {step.title}") for step in notes)
+        made = Position(
+            pid=pid,
+            scenario="tp2-pp2",
+            language="en",
+            step=1,
+            moment_s=2.5,
+            time_s=0.001,
+            is_playing=True,
+            speed=1.0,
+            began_s=1000.0,
+            steps={"zh": chinese, "en": notes},
+        )
+        return replace(made, **changes)  # type: ignore[arg-type]
+
+    return make

@@ -1,32 +1,26 @@
-"""A second terminal follows the player: the file between them, and both ends of it."""
+"""A second terminal follows the player: what the player tells, and what the notes show."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from gpuflow.draw.notes import StepNotes
 from gpuflow.tui import announcing
 from gpuflow.tui.app import PlayerApp
 from gpuflow.tui.notes import NotesApp
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.position import (
-    MAX_BYTES,
     Position,
-    players,
     position_file,
     publish,
     read_position,
-    runtime_folder,
     withdraw,
 )
 from gpuflow.tui.widgets.sheet import Sheet
@@ -34,201 +28,9 @@ from gpuflow.tui.widgets.sheet import Sheet
 Make = Callable[..., PlayerApp]
 Start = Callable[..., Any]
 OWN = os.getpid()
-STRANGER = os.getuid() + 1
 OTHER = os.getppid()
 """Another process that is there as long as the test is."""
-
-
-def position(pid: int = OWN, **changes: object) -> Position:
-    notes = tuple(
-        StepNotes(
-            title=f"Title {n}",
-            summary=f"Summary {n}",
-            takeaway=f"Takeaway {n}",
-            notes=f"Say: {n}\nAsk: {n}",
-        )
-        for n in range(1, 9)
-    )
-    chinese = tuple(replace(step, title=f"ZH {step.title}") for step in notes)
-    made = Position(
-        pid=pid,
-        scenario="tp2-pp2",
-        language="en",
-        step=1,
-        moment_s=2.5,
-        time_s=0.001,
-        is_playing=True,
-        speed=1.0,
-        began_s=1000.0,
-        steps={"zh": chinese, "en": notes},
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """As a runtime folder is: the user's own, and nobody else's."""
-    made = tmp_path / "gpuflow"
-    made.mkdir(mode=0o700)
-    return made
-
-
-# ---------------------------------------------------------------- the folder
-
-
-def test_the_folder_is_in_the_runtime_folder_of_the_user(tmp_path: Path) -> None:
-    tmp_path.chmod(0o700)
-    found = runtime_folder({"XDG_RUNTIME_DIR": str(tmp_path)})
-    assert found == tmp_path / "gpuflow"
-    assert found.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("named", ["", "relative/path", "/no/such/folder", "\0"])
-def test_without_one_it_is_a_private_one_under_the_temporary_folder(
-    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found = runtime_folder({"XDG_RUNTIME_DIR": named} if named else {})
-    assert found == tmp_path / f"gpuflow-{os.getuid()}"
-    assert found.stat().st_mode & 0o777 == 0o700
-
-
-def test_what_others_have_put_there_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    place = tmp_path / f"gpuflow-{os.getuid()}"
-    place.mkdir(mode=0o777)
-    place.chmod(0o777)
-    assert runtime_folder({}) is None
-    place.rmdir()
-    place.symlink_to(tmp_path)
-    assert runtime_folder({}) is None
-    place.unlink()
-    place.mkdir(mode=0o700)
-    assert runtime_folder({}) == place
-    monkeypatch.setattr(os, "getuid", lambda: STRANGER)
-    place.rename(tmp_path / f"gpuflow-{os.getuid()}")
-    assert runtime_folder({}) is None
-
-
-# ---------------------------------------------------------------- the file
-
-
-def test_what_is_written_is_read(folder: Path) -> None:
-    assert publish(folder, position())
-    assert read_position(folder, OWN) == position()
-    file = position_file(folder, OWN)
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in folder.iterdir()] == [file.name]
-    withdraw(folder, OWN)
-    assert list(folder.iterdir()) == []
-
-
-def test_the_newest_player_comes_first_and_those_that_are_gone_are_cleared_away(
-    folder: Path,
-) -> None:
-    publish(folder, position(OWN, began_s=1.0))
-    publish(folder, position(OTHER, began_s=2.0))
-    gone = position_file(folder, 2**31 - 2)
-    gone.write_text("{}")
-    (folder / "notes.txt").write_text("not ours")
-    assert [found.pid for found in players(folder)] == [OTHER, OWN]
-    assert not gone.exists()
-    assert (folder / "notes.txt").exists()
-
-
-def test_a_folder_that_takes_no_file_is_no_error(folder: Path) -> None:
-    folder.rmdir()
-    assert not publish(folder, position())
-    assert players(folder) == []
-    withdraw(folder, OWN)
-
-
-def written(folder: Path, **changes: object) -> Position | None:
-    """What is read of a file with some values changed."""
-    publish(folder, position())
-    file = position_file(folder, OWN)
-    content = {**json.loads(file.read_text()), **changes}
-    file.write_text(json.dumps(content))
-    return read_position(folder, OWN)
-
-
-STEPS = json.loads(json.dumps([{"title": "T", "summary": "S", "takeaway": "", "notes": ""}]))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"format": "gpuflow/position/2"},
-        {"pid": OTHER},
-        {"language": "de"},
-        {"step": 8},
-        {"step": -1},
-        {"step": "1"},
-        {"step": True},
-        {"moment_s": float("nan")},
-        {"time_s": float("inf")},
-        {"began_s": 1e300},
-        {"speed": "fast"},
-        {"scenario": 5},
-        {"steps": []},
-        {"steps": {"zh": STEPS, "en": []}},
-        {"steps": {"zh": STEPS * 65, "en": STEPS * 65}},
-        {"steps": {"zh": STEPS, "en": [{"title": "T"}]}},
-        {"steps": {"zh": STEPS, "en": "TTTTTTTT"}},
-    ],
-    ids=str,
-)
-def test_a_file_that_is_not_as_it_should_be_is_no_player(
-    changes: dict[str, object], folder: Path
-) -> None:
-    assert written(folder, **changes) is None
-    assert written(folder, step=0, steps={"zh": STEPS, "en": STEPS}) is not None
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"{", b"\xff\xfe", b"[1]", b"[" * 100_000, b" " * (MAX_BYTES + 1)]
-)
-def test_what_is_no_such_file_is_no_player(data: bytes, folder: Path) -> None:
-    position_file(folder, OWN).write_bytes(data)
-    assert read_position(folder, OWN) is None
-
-
-def test_links_pipes_and_files_of_others_are_not_read(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = position_file(folder, OWN)
-    publish(folder, position())
-    file.rename(tmp_path / "elsewhere.json")
-    file.symlink_to(tmp_path / "elsewhere.json")
-    assert read_position(folder, OWN) is None
-    file.unlink()
-    os.mkfifo(file)
-    assert read_position(folder, OWN) is None
-    file.unlink()
-    publish(folder, position())
-    assert read_position(folder, OWN) is not None
-    monkeypatch.setattr(os, "getuid", lambda: STRANGER)
-    assert read_position(folder, OWN) is None
-
-
-def test_texts_cannot_steer_the_terminal(folder: Path) -> None:
-    step = {
-        "title": "a\x1b[2J\nb",
-        "summary": "\u202eevil",
-        "takeaway": "[red]x[/red]",
-        "notes": "one\x07\ntwo\r" + "x" * 10_000,
-    }
-    found = written(folder, step=0, scenario="\x9b31m", steps={"zh": [step], "en": [step]})
-    assert found is not None
-    read = found.steps["en"][0]
-    assert read.title == "a␛[2J␊b"
-    assert "\u202e" not in read.summary
-    assert read.takeaway == "[red]x[/red]"
-    assert read.notes.splitlines()[0] == "one␇"
-    assert len(read.notes) < 5000
-    assert "\x9b" not in found.scenario
+Place = Callable[..., Position]
 
 
 # ---------------------------------------------------------------- the player
@@ -322,7 +124,7 @@ def text(app: NotesApp) -> str:
     return frame.text()
 
 
-def test_notes_follow_step_and_language(folder: Path) -> None:
+def test_notes_follow_step_and_language(folder: Path, position: Place) -> None:
     app = notes_app(folder)
 
     async def session(pilot: Pilot[None]) -> None:
@@ -343,7 +145,7 @@ def test_notes_follow_step_and_language(folder: Path) -> None:
     assert app.return_code == 0
 
 
-def test_when_the_player_ends_it_says_so_and_takes_the_next(folder: Path) -> None:
+def test_when_the_player_ends_it_says_so_and_takes_the_next(folder: Path, position: Place) -> None:
     app = notes_app(folder)
 
     async def session(_: Pilot[None]) -> None:
@@ -362,7 +164,7 @@ def test_when_the_player_ends_it_says_so_and_takes_the_next(folder: Path) -> Non
     run(app, session)
 
 
-def test_a_pid_that_was_asked_for_is_the_only_one_followed(folder: Path) -> None:
+def test_a_pid_that_was_asked_for_is_the_only_one_followed(folder: Path, position: Place) -> None:
     app = notes_app(folder, OTHER)
 
     async def session(_: Pilot[None]) -> None:
@@ -376,7 +178,7 @@ def test_a_pid_that_was_asked_for_is_the_only_one_followed(folder: Path) -> None
     run(app, session)
 
 
-def test_long_notes_scroll_and_a_new_step_begins_at_its_top(folder: Path) -> None:
+def test_long_notes_scroll_and_a_new_step_begins_at_its_top(folder: Path, position: Place) -> None:
     app = notes_app(folder)
 
     async def session(pilot: Pilot[None]) -> None:
@@ -398,7 +200,7 @@ def test_long_notes_scroll_and_a_new_step_begins_at_its_top(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("size", [(1, 1), (10, 4), (40, 10), (200, 60)])
-def test_any_size_will_do(size: tuple[int, int], folder: Path) -> None:
+def test_any_size_will_do(size: tuple[int, int], folder: Path, position: Place) -> None:
     publish(folder, position())
     app = notes_app(folder)
 
