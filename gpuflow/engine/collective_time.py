@@ -120,11 +120,12 @@ def message_size(scenario: Scenario, payload: Payload, shape: PassShape, n_ranks
     if payload in {"dispatch", "combine"}:
         moe = model.moe
         copies = moe.experts_per_token if moe else 0
-        # tokens that tensor parallelism has replicated are sliced first: each travels once
+        # Tokens that tensor parallelism has replicated are sliced first: each travels once. Latent
+        # ones are projected down before and up after (LatentMoE, arXiv 2601.18089).
         per_value = (
             dispatch_bytes_per_value(scenario) if payload == "dispatch" else ACTIVATION_BYTES
         )
-        return tokens / scenario.parallel.tp * copies * width * per_value
+        return tokens / scenario.parallel.tp * copies * model.expert_width * per_value
     if payload == "logits":
         return shape.all_sequences * model.vocab_size * ACTIVATION_BYTES
     if payload == "token":

@@ -125,16 +125,19 @@ class Messages:
             vocabulary = inputs.model("V", "vocabulary", model.vocab_size)
             return f"{sequences} * {vocabulary} * {_width(inputs)}"
         tokens_ = inputs.add("T", "tokens", shape.tokens, "count", "asked")
-        hidden = inputs.model("h", "hidden_size", model.hidden_size)
         if payload == "activations":
+            hidden = inputs.model("h", "hidden_size", model.hidden_size)
             return f"{tokens_} * {hidden} * {_width(inputs)}"
+        is_latent = model.expert_width != model.hidden_size
+        named = ("l", "latent_size") if is_latent else ("h", "hidden_size")
+        vector = inputs.model(*named, model.expert_width)
         chosen = model.moe.experts_per_token if model.moe else 0
         copies, width = inputs.model("k", "experts_per_token", chosen), ""
         if payload == "dispatch":
             per_value = dispatch_bytes_per_value(self.scenario)
             width = inputs.add("b_d", "dispatch_bytes", per_value, "bytes", "rule")
         ranks = inputs.asked("p", "tp", self.scenario.parallel.tp)
-        return f"{tokens_} / {ranks} * {copies} * {hidden} * {width or _width(inputs)}"
+        return f"{tokens_} / {ranks} * {copies} * {vector} * {width or _width(inputs)}"
 
     def _time(self, span: Span, name: str) -> Figure:
         inputs = Inputs(self.scenario)

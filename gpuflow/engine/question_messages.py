@@ -129,7 +129,9 @@ class MessageQuestions:
         """What a message's size is made of; `tokens` is derived from the size."""
         model, size = self.scenario.model, span.message_size_bytes
         copies = model.moe.experts_per_token if model.moe else 0
-        width, tp = model.hidden_size, self.scenario.parallel.tp
+        is_to_experts = span.payload in {"dispatch", "combine"}
+        width = model.expert_width if is_to_experts else model.hidden_size
+        tp = self.scenario.parallel.tp
         per_value = 2.0
         if span.payload == "dispatch":
             shape = prefill_shape if span.phase == "prefill" else decode_shape

@@ -178,3 +178,9 @@ class ModelSpec:
     def moe(self) -> MlpSpec | None:
         """The first mixture-of-experts MLP, or None."""
         return next((layer.mlp for layer in self.layers if layer.mlp.experts), None)
+
+    @property
+    def expert_width(self) -> int:
+        """Size of the vectors that travel to routed experts and back."""
+        moe = self.moe
+        return moe.latent_size if moe is not None and moe.latent_size else self.hidden_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,22 @@ def test_every_figure_of_an_estimate_is_explained() -> None:
     assert figures["memory.1.weights_bytes"] == found.memory[0].weights_bytes
     assert figures["memory.2.spare_bytes"] == found.memory[2].spare_bytes
     assert figures["fits.max_batch"] == found.fits.max_batch
+
+
+def test_copies_for_latent_experts_travel_in_the_size_that_they_work_on() -> None:
+    """LatentMoE: 2 copies of 1,024 values instead of 4,096, out and back."""
+    scenario = load_scenario("moe-ep4")
+    layers = tuple(
+        replace(layer, mlp=replace(layer.mlp, latent_size=1024)) for layer in scenario.model.layers
+    )
+    narrow = replace(scenario, model=replace(scenario.model, layers=layers))
+    figures = {figure.id: figure for figure in explain(estimate(simulate(narrow)))}
+    sizes = [f for name, f in figures.items() if "ep.all_to_all" in name and "size" in name]
+    decoded = [f.value.value for f in sizes if ".decode." in f.id]
+    assert decoded
+    assert set(decoded) == {2 * 1024 * 2}
+    for figure in figures.values():
+        assert evaluated(figure) == pytest.approx(figure.value.value, rel=1e-6, abs=1e-15)
 
 
 def test_rates_name_who_published_them() -> None:
