@@ -10,6 +10,7 @@ import typer
 
 from gpuflow.cli.options import bad_option, one_of, whole
 from gpuflow.cli.output import Output
+from gpuflow.cli.screens import ScreenSize
 from gpuflow.scenario.spec import COLLECTIVES
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 FEWEST_RANKS, MOST_RANKS = 2, 1024
 """The engine's own; written here too, so that help loads no arrays."""
 DEFAULT_RANKS = 8
+_WHOLE = ScreenSize(200, 60)
+"""Room for everything that is said of a round."""
 
 CollectiveOption = Annotated[
     str | None,
@@ -92,7 +95,7 @@ def write_collective(
     timeline: Timeline,
     moment: Moment,
     output: Output,
-    size: tuple[int, int] | None,
+    size: ScreenSize | None,
     *,
     is_ascii: bool,
     is_wanted: bool,
@@ -104,7 +107,7 @@ def write_collective(
         timeline: On whose machines it runs.
         moment: The round.
         output: Where to, in which form and language.
-        size: Columns and rows of a single frame; None: no frame.
+        size: Of a single frame; None: no frame.
         is_ascii: The frame in ASCII alone.
         is_wanted: Whether somebody asked for text; else it is said why there is no player.
     """
@@ -119,14 +122,14 @@ def write_collective(
         inputs = inputs_of(timeline.scenario)
         output.document({"inputs": inputs, **round_records(found)})
         return
-    columns, rows = size or (200, 60)
+    shown = size or _WHOLE
     view = ExploreView(
         language="en" if is_ascii else output.language,
         outlook=found,
         round=moment.round,
         fraction=moment.fraction,
-        width=columns,
-        height=rows,
+        width=shown.columns,
+        height=shown.rows,
         is_ascii=is_ascii,
     )
     if size is not None:

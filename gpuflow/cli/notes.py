@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gpuflow.cli.look import player_look
 from gpuflow.cli.options import Request, bad_option, whole
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import AsciiOption, ThemeOption
@@ -34,17 +35,11 @@ def notes(
         raise bad_option("--pid", "option_pid_follows")
     if follows and output.streams.is_terminal():
         from gpuflow.tui.notes import run_notes
-        from gpuflow.tui.options import PlayerOptions
         from gpuflow.tui.player import settled
         from gpuflow.tui.position import runtime_folder
 
-        options = PlayerOptions(
-            language=output.language,
-            theme_name=theme or output.config.theme,
-            has_color=output.has_color,
-            is_ascii=ascii_ or output.config.is_ascii,
-        )
-        return run_notes(settled(options, os.environ), runtime_folder(os.environ), pid)
+        look = player_look(output, theme, is_ascii=ascii_)
+        return run_notes(settled(look, os.environ), runtime_folder(os.environ), pid)
     from gpuflow.cli.request import inputs_of, scenario_of
     from gpuflow.engine.simulate import simulate
     from gpuflow.exporters.notes import note_records, notes_text

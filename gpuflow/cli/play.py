@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from gpuflow.cli.explore import (
     write_collective,
 )
 from gpuflow.cli.kiosk import refuse_files
+from gpuflow.cli.look import player_look
 from gpuflow.cli.looking import FollowOption, ZoomOption, focus_of
 from gpuflow.cli.opening import opening_for
 from gpuflow.cli.options import Request
@@ -26,6 +28,7 @@ from gpuflow.cli.screens import (
     AsciiOption,
     AtOption,
     FpsOption,
+    Screen,
     SizeOption,
     SpeedOption,
     StepOption,
@@ -83,77 +86,51 @@ def play(
     is_live = not (print_ or plain) and output.format != "json" and output.streams.is_terminal()
     wishes = (at, step, zoom, follow, collective, algorithm, ranks, nodes)
     with opening_for(output, request, *wishes) if is_live else nullcontext() as opening:
-        from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
-        from gpuflow.cli.written import start_of, step_records_from, write_frame, write_text
+        from gpuflow.cli.request import scenario_of, warn_of_shortage
+        from gpuflow.cli.written import start_of, write_play
         from gpuflow.engine.pace import Pace
         from gpuflow.engine.simulate import simulate
 
-        config, shown = output.config, size or DEFAULT_SIZE
-        ascii_ = ascii_ or config.is_ascii
+        is_ascii = ascii_ or output.config.is_ascii
+        frame_size = (size or DEFAULT_SIZE) if print_ else None
         scenario = scenario_of(request)
         focus = focus_of(zoom, follow, scenario)
         timeline = simulate(scenario)
         subject = asked_subject(collective, algorithm, ranks, nodes, timeline)
         first = asked_moment(at if subject else None, subject.rounds if subject else 0)
         if subject and not is_live:
-            frame_size = (shown.columns, shown.rows) if print_ else None
             write_collective(
-                subject, timeline, first, output, frame_size, is_ascii=ascii_, is_wanted=plain
+                subject, timeline, first, output, frame_size, is_ascii=is_ascii, is_wanted=plain
             )
             return 0
         start = start_of(Pace(timeline), None if subject else at, step)
-        if output.format == "json":
-            records = step_records_from(start, output, is_asking=ask)
-            output.document({"inputs": inputs_of(scenario), **records})
-            return 0
-        shortage = warn_of_shortage(scenario, output)
-        if print_:
-            from gpuflow.exporters.film import Film
-
-            film = Film(
-                start.pace,
-                output.language,
-                shown.columns,
-                shown.rows,
-                is_ascii=ascii_,
-                is_big=big,
-                focus=focus,
-            )
-            write_frame(film, start, output, is_asking=ask)
-            return 0
         if not is_live:
-            write_text(start, output, is_wanted=plain, is_asking=ask)
+            screen = None
+            if frame_size:
+                screen = Screen(size=frame_size, focus=focus, is_ascii=is_ascii, is_big=big)
+            write_play(start, output, screen, is_wanted=plain, is_asking=ask)
             return 0
         from gpuflow.cli.whatif import locks_of, vary_of
-        from gpuflow.tui.options import PlayerOptions
         from gpuflow.tui.player import run_player
 
-        return run_player(
-            timeline,
-            PlayerOptions(
-                language=output.language,
-                theme_name=theme or config.theme,
-                start_s=start.start_s,
-                has_color=output.has_color,
-                is_ascii=ascii_,
-                speed=speed or 1.0,
-                explore=subject,
-                explore_round=first.round,
-                notice=shortage,
-                fps=fps or config.fps,
-                is_playing=not no_animation if autoplay is None else autoplay,
-                loops=loop,
-                only_step=start.only,
-                is_animated=not no_animation,
-                has_mouse=mouse,
-                is_kiosk=kiosk,
-                idle_s=idle,
-                vary=vary_of(request, scenario),
-                locks=locks_of(request),
-                is_asking=ask,
-                is_big=big,
-                keys=config.keys,
-                opening=opening,
-                focus=focus,
-            ),
+        look = player_look(output, theme, fps, speed, is_ascii=ascii_, is_still=no_animation)
+        options = replace(
+            look,
+            start_s=start.start_s,
+            only_step=start.only,
+            explore=subject,
+            explore_round=first.round,
+            notice=warn_of_shortage(scenario, output),
+            is_playing=look.is_animated if autoplay is None else autoplay,
+            loops=loop,
+            has_mouse=mouse,
+            is_kiosk=kiosk,
+            idle_s=idle,
+            vary=vary_of(request, scenario),
+            locks=locks_of(request),
+            is_asking=ask,
+            is_big=big,
+            opening=opening,
+            focus=focus,
         )
+        return run_player(timeline, options)

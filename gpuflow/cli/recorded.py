@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpuflow.cli.look import player_look
 from gpuflow.cli.options import bad_option
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import DEFAULT_SIZE, ScreenSize, moment_of
@@ -34,6 +36,7 @@ def play_recorded(
         raise bad_option("--play", "trace_play_nothing", file=reading.file)
     pace = Pace(timeline)
     start_s = moment_of(at, timeline, pace)
+    is_ascii = is_ascii or output.config.is_ascii
     if is_frame:
         from gpuflow.exporters.film import Film
 
@@ -46,16 +49,7 @@ def play_recorded(
 
         output.write(steps_text(timeline, output.language, output.width))
         return 0
-    from gpuflow.tui.options import PlayerOptions
     from gpuflow.tui.player import run_player
 
-    options = PlayerOptions(
-        language=output.language,
-        start_s=start_s,
-        theme_name=output.config.theme,
-        has_color=output.has_color,
-        is_ascii=is_ascii or output.config.is_ascii,
-        fps=output.config.fps,
-        keys=output.config.keys,
-    )
+    options = replace(player_look(output, is_ascii=is_ascii), start_s=start_s)
     return run_player(timeline, options)

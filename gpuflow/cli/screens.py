@@ -15,6 +15,7 @@ from gpuflow.errors import InputError
 from gpuflow.units import UnitError, parse_time
 
 if TYPE_CHECKING:
+    from gpuflow.draw.focus import Focus
     from gpuflow.engine.pace import Pace
     from gpuflow.engine.timeline import Timeline
 
@@ -28,6 +29,19 @@ class ScreenSize:
 
 
 DEFAULT_SIZE = ScreenSize(100, 30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """A screen that is written instead of shown."""
+
+    size: ScreenSize
+    focus: Focus | None
+    """What of the cluster it looks at; None: all of it."""
+    is_ascii: bool
+    is_big: bool
+
+
 _LARGEST_SCREEN = 2000
 _FASTEST = 1000
 LEAST = 0.01

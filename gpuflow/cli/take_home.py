@@ -29,7 +29,7 @@ from gpuflow.cli.screens import (
 )
 from gpuflow.cli.streams import put_file, write_bytes
 from gpuflow.draw.ascii import ascii_text
-from gpuflow.draw.theme import THEMES, load_theme
+from gpuflow.draw.theme import THEMES, Theme, load_theme
 
 if TYPE_CHECKING:
     from gpuflow.draw.frame import Frame
@@ -81,10 +81,10 @@ def record(
     last_s = film.pace.duration_s if is_whole else part_of_step(film.pace, last)[1]
     lines = recording(
         film,
-        load_theme(theme or THEMES[0]),
+        _theme(output, theme),
         first_s=first_s,
         last_s=last_s,
-        fps=fps or RECORD_FPS,
+        fps=fps or output.config.fps or RECORD_FPS,
         speed=speed or 1.0,
         has_color=not output.no_color,
         sizes=[(to.after_s, to.size.columns, to.size.rows) for to in resize or ()],
@@ -125,7 +125,7 @@ def export(
     if at is not None and step is not None:
         raise bad_option("--step", "option_step_and_at")
     film = _film(output, request, size, (zoom, follow), is_ascii=ascii_)
-    look, language = load_theme(theme or THEMES[0]), film.scene.language
+    look, language = _theme(output, theme), film.scene.language
     if form == "gif":
         _write_bytes(output, file, animation(film, at, step, look, font or (), fps))
         return 0
@@ -142,6 +142,11 @@ def export(
         return 0
     _write(output, file, WRITERS[form](pictures, look, language))
     return 0
+
+
+def _theme(output: Output, theme: str | None) -> Theme:
+    """The theme of --theme, of the config file, or the first; no terminal has a say."""
+    return load_theme(theme or output.config.theme or THEMES[0])
 
 
 def _closings(film: Film) -> dict[str, str]:
@@ -195,7 +200,7 @@ def _film(
         request: What is played.
         size: Of the screen.
         looks: --zoom and --follow.
-        is_ascii: Whether it is drawn in ASCII.
+        is_ascii: Whether it is drawn in ASCII; so it is where the config file says so.
     """
     from gpuflow.cli.request import scenario_of, warn_of_shortage
     from gpuflow.engine.pace import Pace
@@ -208,6 +213,7 @@ def _film(
     shown = size or DEFAULT_SIZE
     pace = Pace(simulate(scenario))
     language, columns, rows = output.language, shown.columns, shown.rows
+    is_ascii = is_ascii or output.config.is_ascii
     return Film(pace, language, columns, rows, is_ascii=is_ascii, focus=focus)
 
 

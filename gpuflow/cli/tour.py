@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from gpuflow.cli.look import player_look
 from gpuflow.cli.options import Request
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import AsciiOption, FpsOption, SpeedOption, ThemeOption
@@ -47,23 +49,10 @@ def tour(
             output.say("tour.no_terminal")
         output.write(tour_text(Pace(timeline), output.language, output.width))
         return 0
-    from gpuflow.tui.options import PlayerOptions
     from gpuflow.tui.player import run_player
 
-    return run_player(
-        timeline,
-        PlayerOptions(
-            language=output.language,
-            theme_name=theme or output.config.theme,
-            has_color=output.has_color,
-            is_ascii=ascii_ or output.config.is_ascii,
-            speed=speed or 1.0,
-            notice=shortage,
-            fps=fps or output.config.fps,
-            is_playing=False,
-            is_animated=not no_animation,
-            keys=output.config.keys,
-            is_touring=True,
-            tours_by_itself=autoplay,
-        ),
+    look = player_look(output, theme, fps, speed, is_ascii=ascii_, is_still=no_animation)
+    options = replace(
+        look, notice=shortage, is_playing=False, is_touring=True, tours_by_itself=autoplay
     )
+    return run_player(timeline, options)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from gpuflow.cli.options import bad_option
 from gpuflow.cli.output import Output
-from gpuflow.cli.screens import moment_of, step_named
+from gpuflow.cli.screens import Screen, moment_of, step_named
 
 if TYPE_CHECKING:
     from gpuflow.engine.pace import Pace
-    from gpuflow.exporters.film import Film
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +42,45 @@ def start_of(pace: Pace, at: str | None, step: str | None) -> Start:
     return Start(pace=pace, start_s=start_s, only=None, told=told)
 
 
-def write_frame(film: Film, start: Start, output: Output, *, is_asking: bool) -> None:
+def write_play(
+    start: Start, output: Output, screen: Screen | None, *, is_wanted: bool, is_asking: bool
+) -> None:
+    """The steps as records or text, or one frame.
+
+    Args:
+        start: Where it begins.
+        output: Where to, in which form and language.
+        screen: That of the frame; None: no frame, but text.
+        is_wanted: Whether somebody asked for text; else it is said why there is no player.
+        is_asking: Whether the questions are wanted too.
+    """
+    from gpuflow.cli.request import inputs_of, warn_of_shortage
+
+    scenario = start.pace.timeline.scenario
+    if output.format == "json":
+        records = step_records_from(start, output, is_asking=is_asking)
+        output.document({"inputs": inputs_of(scenario), **records})
+        return
+    warn_of_shortage(scenario, output)
+    if screen is not None:
+        write_frame(start, output, screen, is_asking=is_asking)
+    else:
+        write_text(start, output, is_wanted=is_wanted, is_asking=is_asking)
+
+
+def write_frame(start: Start, output: Output, screen: Screen, *, is_asking: bool) -> None:
     """The screen at the start, or with the next question that comes there or later."""
+    from gpuflow.exporters.film import Film
+
+    film = Film(
+        start.pace,
+        output.language,
+        screen.size.columns,
+        screen.size.rows,
+        is_ascii=screen.is_ascii,
+        is_big=screen.is_big,
+        focus=screen.focus,
+    )
     frame = film.question(start.start_s) if is_asking else film.frame(start.start_s)
     output.write(frame.text())
 

@@ -140,6 +140,21 @@ def test_ascii_is_a_default_too(
     assert gpuflow("play", "--print", "--size", "80x24").out.isascii()
 
 
+def test_what_is_taken_away_looks_like_what_is_played(
+    written: Callable[[str], Path], gpuflow: Callable[..., Any]
+) -> None:
+    light = gpuflow("export", "--step", "2", "--theme", "light").out
+    slow = gpuflow("record", "--until", "1", "--theme", "light", "--fps", "2").out
+    as_usual = gpuflow("record", "--until", "1").out
+    written("theme: light\nfps: 2\n")
+    assert gpuflow("export", "--step", "2").out == light
+    assert gpuflow("record", "--until", "1").out == slow
+    assert gpuflow("record", "--until", "1", "--theme", "dark", "--fps", "10").out == as_usual
+    written("ascii: true\n")
+    assert gpuflow("export", "--step", "2", "--to", "txt").out.isascii()
+    assert gpuflow("play", "--collective", "all_reduce", "--print").out.isascii()
+
+
 def test_a_kiosk_reads_nothing(written: Callable[[str], Path], gpuflow: Callable[..., Any]) -> None:
     written("lang: [\n")
     result = gpuflow("play", "--kiosk", "--plain")
