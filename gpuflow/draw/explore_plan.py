@@ -8,6 +8,7 @@ between nodes outside the frames; a switch stands at the right of all.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from gpuflow.draw.canvas import Rect
@@ -258,19 +259,14 @@ def _slots(needs: Needs, area: Rect) -> StackPlan:
     label, ports, named = _slot_parts(needs, room - switch_room)
     has_numbers = label + needs.vector + ports + switch_room <= room
     box = min(label + needs.vector + ports, room - switch_room)
-    y, places, frames = area.y, [], []
-    for _ in range(0, needs.n_ranks, size):
-        top = y
-        y += 1 if is_framed else 0
-        for _ in range(size):
-            if y < area.bottom:
-                places.append(Place(Rect(area.x + indent, y, box, 1), y, y))
-            y += 1
-        if is_framed:
-            y += 1
-        if needs.nodes:
-            frames.append(Rect(area.x, top, indent + box + closing, y - top))
-    bottom = min(y, area.bottom)
+    inner = Rect(area.x + indent, area.y, box, area.height)
+    places, tops = _slot_rows(inner, needs.n_ranks, size, edge=1 if is_framed else 0)
+    frames = (
+        [Rect(area.x, y, indent + box + closing, end - y) for y, end in pairwise(tops)]
+        if needs.nodes
+        else []
+    )
+    bottom = min(tops[-1], area.bottom)
     switch = None
     right = area.x + indent + box + closing
     if needs.has_switch and room - box >= switch_room:
@@ -295,6 +291,24 @@ def _slots(needs: Needs, area: Rect) -> StackPlan:
         right=right,
         bottom=bottom,
     )
+
+
+def _slot_rows(area: Rect, n_ranks: int, size: int, *, edge: int) -> tuple[list[Place], list[int]]:
+    """Where slots stand, as far as there are rows; where each node begins, and the last one ends.
+
+    Args:
+        area: Of the slots alone.
+        n_ranks: Slots.
+        size: Of a node.
+        edge: Rows of a frame above and below a node.
+    """
+    y, places, tops = area.y, [], [area.y]
+    for _ in range(0, n_ranks, size):
+        rows = range(y + edge, y + edge + size)
+        places += [Place(area._replace(y=r, height=1), r, r) for r in rows if r < area.bottom]
+        y = rows.stop + edge
+        tops.append(y)
+    return places, tops
 
 
 def _slot_parts(needs: Needs, room: int) -> tuple[int, int, int]:

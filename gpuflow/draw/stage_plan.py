@@ -77,14 +77,9 @@ def _box_plan(area: Rect, spec: StageSpec, *, per_row: int) -> StagePlan | None:
     cross = CROSS_ROWS if is_cross else 0
     fixed = 2 + rows * (2 + rails) + cross
     pipes = spec.stages - 1
-    inner = (area.height - pipes - spec.stages * fixed) // (spec.stages * rows)
+    inner = _inner_rows(area.height, spec.stages, fixed, rows)
     if inner < 2:
         return None
-    inner = min(inner, MAX_INNER_ROWS)
-    if pipes and inner > ROOMY_INNER_ROWS:
-        # Beyond that, rows do more good between the stages.
-        spare = area.height - spec.stages * fixed - pipes * ROOMY_PIPE_GAP
-        inner = max(min(inner, spare // (spec.stages * rows)), ROOMY_INNER_ROWS)
     if is_cross and area.height - fixed - rows * inner >= 2:
         fixed, cross = fixed + 2, cross + 2
     stage_height = fixed + rows * inner
@@ -118,6 +113,17 @@ def _box_plan(area: Rect, spec: StageSpec, *, per_row: int) -> StagePlan | None:
         cells=tuple(cells),
         rails=tuple(rail_rows) if rails else (),
     )
+
+
+def _inner_rows(height: int, stages: int, fixed: int, rows: int) -> int:
+    """Rows inside a box, where a stage has so many rows of them and `fixed` rows of its own."""
+    pipes = stages - 1
+    inner = min((height - pipes - stages * fixed) // (stages * rows), MAX_INNER_ROWS)
+    if pipes and inner > ROOMY_INNER_ROWS:
+        # Beyond that, rows do more good between the stages.
+        spare = height - stages * fixed - pipes * ROOMY_PIPE_GAP
+        inner = max(min(inner, spare // (stages * rows)), ROOMY_INNER_ROWS)
+    return inner
 
 
 def _column_gap(inner_width: int, per_row: int, spec: StageSpec) -> int:
