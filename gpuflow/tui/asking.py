@@ -12,6 +12,8 @@ import tty
 from collections.abc import Sequence
 from typing import Any
 
+LINE = "\u2500"
+"""A piece of a line: two cells wide where ambiguous characters are."""
 PATIENCE_S = 1.0
 """For the first answer, which may have to cross an ocean; nobody answers on a plain console."""
 _ANSWER = re.compile(rb"\x1b\[\d+;(\d+)R")
@@ -34,6 +36,7 @@ class EarlyQuestion:
         self._text, self._encoding = text, encoding
         self._keyboard, self._screen = keyboard, screen
         self._saved: list[Any] | None = None
+        self._cells: int | None = None
         self.typed = b""
         """What somebody has typed meanwhile, once the answer is there."""
 
@@ -46,19 +49,22 @@ class EarlyQuestion:
             tty.setcbreak(self._keyboard, termios.TCSANOW)
             os.write(self._screen, question)
 
+    def listen(self, patience_s: float) -> int | None:
+        """Its cells; None where no answer has come and comes within that time, but still may."""
+        if self._saved is not None and self._cells is None:
+            self._cells, self.typed = _heard(self._keyboard, patience_s, self.typed)
+        return self._cells
+
     def answer(self, patience_s: float) -> int | None:
         """Its cells; None where no answer has come and comes within that time.
 
         The terminal is as it was afterwards; an answer that comes still later is a key that means
         nothing.
         """
-        if self._saved is None:
-            return None
         try:
-            found, self.typed = _heard(self._keyboard, patience_s)
+            return self.listen(patience_s)
         finally:
             self.give_back()
-        return found
 
     def give_back(self) -> None:
         """Set the terminal as it was, and lose nothing that was typed."""
@@ -110,17 +116,17 @@ def _width(text: str, encoding: str, keyboard: int, screen: int) -> int | None:
     return _heard(keyboard, PATIENCE_S)[0]
 
 
-def _heard(keyboard: int, patience_s: float) -> tuple[int | None, bytes]:
+def _heard(keyboard: int, patience_s: float, typed: bytes = b"") -> tuple[int | None, bytes]:
     """Cells before the cursor by the terminal's answer, and what was typed beside it.
 
     Args:
         keyboard: Descriptor to read from.
         patience_s: How long to wait; what is there already is read even where that is nothing.
+        typed: What was read before.
 
     Returns:
         None for the cells where no answer has come in time.
     """
-    typed = b""
     deadline = time.monotonic() + patience_s
     with contextlib.suppress(OSError):
         while select.select([keyboard], [], [], max(deadline - time.monotonic(), 0.0))[0]:

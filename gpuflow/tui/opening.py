@@ -1,4 +1,4 @@
-"""The first thing on the screen: what is about to be played, while everything else is loaded.
+"""The first things on the screen, while everything else is loaded: a title, then the first picture.
 
 Loading, simulating and the widgets take about a second. Until then the terminal would be as it was,
 and nobody could tell a slow disk from a program that hangs. Nothing here needs what is loaded.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpuflow.cells import cell_width, clip
+from gpuflow.tui.asking import LINE, EarlyQuestion
 from gpuflow.tui.lifecycle import leaving_on_signals
 
 LEAST_COLUMNS, LEAST_ROWS = 40, 10
@@ -22,7 +23,7 @@ _LEAVE = "\x1b[?1049l\x1b[?25h"
 
 
 class Opening:
-    """The alternate screen with a title and a line on it, until the player takes it over.
+    """The alternate screen with something on it, until the player takes it over.
 
     Args:
         screen: Descriptor of the terminal.
@@ -31,16 +32,15 @@ class Opening:
     def __init__(self, screen: int = 2) -> None:
         self._screen = screen
         self._is_open = False
+        self.question: EarlyQuestion | None = None
+        """How wide a line is, asked as soon as there is a screen."""
 
     def show(self, title: str, line: str, encoding: str) -> None:
         """Draw, unless the screen is small or belongs to another program in the foreground."""
-        try:
-            columns, rows = os.get_terminal_size(self._screen)
-            is_ours = os.tcgetpgrp(self._screen) == os.getpgrp()
-        except OSError:
+        size = self._size()
+        if size is None:
             return
-        if not is_ours or columns < LEAST_COLUMNS or rows < LEAST_ROWS:
-            return
+        columns, rows = size
         room = columns - 2
         shown = clip(line, room)
         middle = f"\x1b[{rows // 2};{(columns - cell_width(shown)) // 2 + 1}H{shown}"
@@ -50,6 +50,23 @@ class Opening:
         with contextlib.suppress(OSError):
             self._is_open = True
             os.write(self._screen, picture.encode(encoding, "replace"))
+            self.question = EarlyQuestion(LINE, encoding, screen=self._screen)
+            self.question.ask()
+
+    def size(self) -> tuple[int, int] | None:
+        """Columns and rows that may be drawn on; None where there is nothing to draw on."""
+        return self._size() if self._is_open else None
+
+    def draw(self, rows: Sequence[str], encoding: str) -> None:
+        """Put a picture in place of the title.
+
+        Args:
+            rows: Of the whole screen, with their colours.
+            encoding: Of the screen.
+        """
+        picture = "".join(f"\x1b[{y};1H{row}" for y, row in enumerate(rows, 1))
+        with contextlib.suppress(OSError):
+            os.write(self._screen, picture.encode(encoding, "replace"))
 
     def take(self) -> bool:
         """Whether the alternate screen is there already; from now on it is the taker's to leave."""
@@ -58,9 +75,21 @@ class Opening:
 
     def close(self) -> None:
         """Back to the main screen, where nobody has taken this one over."""
+        if self.question is not None:
+            self.question.give_back()
         if self.take():
             with contextlib.suppress(OSError):
                 os.write(self._screen, _LEAVE.encode())
+
+    def _size(self) -> tuple[int, int] | None:
+        """Columns and rows, unless they are few or another program is in the foreground."""
+        try:
+            columns, rows = os.get_terminal_size(self._screen)
+            is_ours = os.tcgetpgrp(self._screen) == os.getpgrp()
+        except OSError:
+            return None
+        is_enough = columns >= LEAST_COLUMNS and rows >= LEAST_ROWS
+        return (columns, rows) if is_ours and is_enough else None
 
 
 @contextlib.contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 
 from gpuflow.draw.theme import theme_for
 from gpuflow.engine.timeline import Timeline
-from gpuflow.tui.asking import EarlyQuestion
+from gpuflow.tui.asking import LINE, EarlyQuestion
+from gpuflow.tui.first_picture import first_picture
 from gpuflow.tui.kiosk import IDLE_S, seal
 from gpuflow.tui.lifecycle import (
     can_draw,
@@ -17,13 +19,11 @@ from gpuflow.tui.lifecycle import (
     leaving_on_signals,
     prepare_environment,
 )
+from gpuflow.tui.opening import Opening
 from gpuflow.tui.options import DEFAULT_FPS, PlayerOptions
-from gpuflow.tui.position import runtime_folder
 
 SSH_FPS = 8.0
 """Over ssh every frame crosses a network that others use too."""
-LINE = "\u2500"
-"""A piece of a line: two cells wide where ambiguous characters are."""
 PATIENCE_S = 0.15
 """For its width, once everything else is ready: a mute terminal must not be waited for."""
 
@@ -52,14 +52,20 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
         os.environ["NO_COLOR"] = "1"
 
     encoding = getattr(sys.__stderr__, "encoding", None)
-    question = EarlyQuestion(LINE, encoding or "ascii")
-    with leaving_on_signals(_give_up):
+    opening = options.opening
+    asked = opening.question if opening else None
+    question = asked or EarlyQuestion(LINE, encoding or "ascii")
+    # An opening already leaves on signals, and knows how the terminal was before its question.
+    with nullcontext() if opening else leaving_on_signals(_give_up):
         try:
-            if not options.is_ascii and can_draw(encoding):
+            if asked is None and not options.is_ascii and can_draw(encoding):
                 question.ask()
+            if opening:
+                _draw_first(opening, question, timeline, options)
             # 0.4 s of widgets, in which the terminal answers; it reads the environment
             # prepared above.
             from gpuflow.tui.app import PlayerApp
+            from gpuflow.tui.position import runtime_folder
         except BaseException:
             question.give_back()
             raise
@@ -73,6 +79,21 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
     finally:
         app.announcer.close()
     return app.return_code or 0
+
+
+def _draw_first(
+    opening: Opening, question: EarlyQuestion, timeline: Timeline, options: PlayerOptions
+) -> None:
+    """The first picture on the opening's screen, where the width of its lines is known already."""
+    size, cells = opening.size(), question.listen(0.0)
+    # Where questions are asked, one may stand in front of the picture.
+    if size is None or cells is None or options.is_asking:
+        return
+    options = settled(replace(options, is_ascii=options.is_ascii or cells > 1), os.environ)
+    opening.draw(
+        first_picture(timeline, options, size, colours=color_count(os.environ)),
+        getattr(sys.__stderr__, "encoding", None) or "ascii",
+    )
 
 
 def _give_up(status: int) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from rich.style import Style
-from textual.theme import Theme as TextualTheme
 
 from gpuflow.draw.theme import MONOCHROME, Theme, load_theme
+
+if TYPE_CHECKING:
+    from textual.theme import Theme as TextualTheme
 
 
 @lru_cache(maxsize=256)
@@ -34,6 +37,8 @@ def role_style(theme_name: str, role: str, *, has_color: bool) -> Style:
 
 def textual_theme(theme: Theme) -> TextualTheme:
     """The same colours for Textual's own widgets: footer, command palette, scroll bars."""
+    # Styles are also wanted before Textual is loaded.
+    from textual.theme import Theme as TextualTheme
 
     def fg(role: str) -> str:
         return theme.look(role).fg

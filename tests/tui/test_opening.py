@@ -1,9 +1,13 @@
-"""What stands on the screen before the player: at once, and gone without a trace."""
+"""What stands on the screen before the player: at once, and gone without a trace.
+
+A first picture takes a terminal that says how wide its lines are; the others here do not answer.
+"""
 
 from __future__ import annotations
 
 import signal
 
+import pyte
 import pytest
 
 ENTER = b"\x1b[?1049h"
@@ -77,3 +81,40 @@ def test_there_is_no_opening_where_a_mistake_may_have_to_be_told(on_terminal, ar
     terminal = on_terminal(*argv, **settings)
     terminal.until(lambda screen: "1/8" in screen or "2/8" in screen or "39" in screen)
     assert LINE.encode() not in terminal.raw
+
+
+QUESTION = b"\x1b[6n"
+TAKEN_OVER = b"\x1b[?1004h"
+"""The first thing that the player itself asks of the terminal."""
+
+
+@pytest.mark.parametrize(
+    ("argv", "settings"),
+    [
+        ((), {"size": (120, 40)}),
+        (("moe-ep4", "--theme", "light"), {"env": {"COLORTERM": "truecolor"}}),
+        (("--big",), {"env": {"TERM": "xterm"}}),
+        (("--ascii",), {"size": (40, 10), "env": {"NO_COLOR": "1"}}),
+        (("--no-animation", "--lang", "zh"), {"size": (100, 30)}),
+    ],
+    ids=["120x40", "24-bit colours", "16 colours, big", "small, no colours", "zh, no motion"],
+)
+def test_the_first_picture_is_the_one_that_the_player_goes_on_with(on_terminal, argv, settings):
+    terminal = on_terminal("play", *argv, "--no-autoplay", **settings)
+    terminal.until(lambda _: QUESTION in terminal.raw)
+    terminal.press("\x1b[1;2R")
+    terminal.until(lambda _: TAKEN_OVER in terminal.raw)
+    width, height = terminal.size
+    before = pyte.Screen(width, height)
+    pyte.ByteStream(before).feed(terminal.raw.partition(TAKEN_OVER)[0])
+    terminal.until(lambda _: len(terminal.raw.rpartition(TAKEN_OVER)[2]) > 1000)
+    while terminal.read(0.3):
+        pass
+    for y in range(height):
+        first, taken = before.buffer[y], terminal.screen.buffer[y]
+        assert [seen(first[x]) for x in range(width)] == [seen(taken[x]) for x in range(width)], y
+
+
+def seen(cell):
+    """A cell without the colour of what is not there."""
+    return cell._replace(fg="") if cell.data == " " and not cell.reverse else cell
