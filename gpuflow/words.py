@@ -24,8 +24,8 @@ _SOURCE_WIDTH = 100
 _VALUE_WIDTH = 80
 """Cells of a value that a sentence quotes."""
 
-_Loader: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(
-    yaml, "CSafeLoader", yaml.SafeLoader
+_Loader: type[yaml.CBaseLoader] | type[yaml.BaseLoader] = getattr(
+    yaml, "CBaseLoader", yaml.BaseLoader
 )
 
 
@@ -58,8 +58,14 @@ def sentences(language: Language) -> Mapping[str, str]:
     folder = resources.files("gpuflow") / "data" / "locales" / language
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".yaml"):
-            merged |= yaml.load(file.read_text("utf-8"), _Loader) or {}
+            merged |= _flat(file.read_text("utf-8"))
     return merged
+
+
+def _flat(text: str) -> dict[str, str]:
+    """One file's sentences: its nodes as they are, for there is nothing in them but text."""
+    node = yaml.compose(text, _Loader)
+    return {key.value: value.value for key, value in node.value} if node else {}
 
 
 def language_of(option: str | None, environ: Mapping[str, str]) -> Language:

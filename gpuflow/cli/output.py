@@ -8,16 +8,17 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from gpuflow import words
 from gpuflow.cli.config import Config
 from gpuflow.cli.options import Early, Format
 from gpuflow.cli.streams import CHINESE, Streams, can_show, write_data
-from gpuflow.exporters.grid import grid_text, painter
-from gpuflow.exporters.latex import latex
-from gpuflow.exporters.tables import Table, csv_text, markdown
 from gpuflow.scenario.spec import Language
+
+if TYPE_CHECKING:
+    # A play has none; it is on the screen sooner without them.
+    from gpuflow.exporters.tables import Table
 
 _STEERING = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that JSON lets through and terminals obey; within its strings they can be escaped."""
@@ -72,6 +73,10 @@ class Output:
 
         A str is a picture made of text, which Markdown and LaTeX go without.
         """
+        from gpuflow.exporters.grid import grid_text, painter
+        from gpuflow.exporters.latex import latex
+        from gpuflow.exporters.tables import Table, markdown
+
         if self.format in {"markdown", "latex"}:
             written = markdown if self.format == "markdown" else latex
             self.write("\n\n".join(written(part) for part in parts if isinstance(part, Table)))
@@ -84,6 +89,8 @@ class Output:
 
     def records(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Rows for programs, as CSV under the names that JSON has."""
+        from gpuflow.exporters.tables import csv_text
+
         self._put(csv_text(rows))
 
     def _put(self, text: str) -> None:

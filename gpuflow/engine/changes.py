@@ -14,9 +14,8 @@ from typing import Literal
 
 from gpuflow.cluster.memory import has_room
 from gpuflow.engine.bottleneck import time_parts
-from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.simulate import simulate
-from gpuflow.engine.timeline import Timeline
+from gpuflow.engine.timeline import Timeline, tokens_per_s
 from gpuflow.errors import ScenarioError
 from gpuflow.scenario import catalog
 from gpuflow.scenario.spec import ClusterSpec, ParallelSpec, Phase, Scenario

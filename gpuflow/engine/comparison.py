@@ -17,8 +17,7 @@ from gpuflow.cluster.mesh import mesh_of
 from gpuflow.cluster.parameters import stage_layers
 from gpuflow.engine.bottleneck import Resource, time_parts
 from gpuflow.engine.collective_time import collective_time, fabric_of, hop_time
-from gpuflow.engine.metrics import tokens_per_s
-from gpuflow.engine.timeline import Span, Timeline, TimeSource
+from gpuflow.engine.timeline import Span, Timeline, TimeSource, tokens_per_s
 from gpuflow.scenario.model_spec import LayerSpec
 from gpuflow.scenario.spec import ComputePart, Phase, Scenario, TrafficClass
 

@@ -10,8 +10,7 @@ from gpuflow.collectives.oracle import bus_factor
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.collective_time import TOKEN_ID_BYTES, message_size
 from gpuflow.engine.conditions import conditions
-from gpuflow.engine.metrics import tokens_per_s
-from gpuflow.engine.timeline import Span, StepTime, Timeline
+from gpuflow.engine.timeline import Span, StepTime, Timeline, tokens_per_s
 from gpuflow.scenario.spec import Scenario
 from gpuflow.units import Quantity
 

@@ -10,7 +10,7 @@ from gpuflow.cluster.memory import Fits, activation_bytes, tokens_at_once, what_
 from gpuflow.cluster.mesh import mesh_of
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.link_traffic import LinkBytes, link_traffic
-from gpuflow.engine.timeline import Span, StepTime, Timeline, TimeSource
+from gpuflow.engine.timeline import Span, StepTime, Timeline, TimeSource, tokens_per_s
 from gpuflow.scenario.model_spec import Assumption
 from gpuflow.scenario.spec import Phase, Scenario, TrafficClass
 
@@ -76,12 +76,6 @@ class Estimate:
     assumed: tuple[Assumption, ...]
     not_modelled: tuple[str, ...]
     """Codes: locale keys `not_modelled.<code>`."""
-
-
-def tokens_per_s(timeline: Timeline) -> float:
-    """Of all users together: batch x dp / TPOT."""
-    scenario = timeline.scenario
-    return scenario.workload.batch * scenario.parallel.dp / timeline.tpot_s
 
 
 def estimate(timeline: Timeline) -> Estimate:

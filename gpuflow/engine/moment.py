@@ -11,7 +11,6 @@ from gpuflow.collectives.algorithms import has_levels
 from gpuflow.collectives.small import SmallReplay, SmallRow, small_replay
 from gpuflow.engine.cache import CacheFill
 from gpuflow.engine.gpu_states import Channels, Doing, GpuStates, StageState
-from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.pace import Pace, Stretch
 from gpuflow.engine.state import (
     SWITCH,
@@ -21,7 +20,7 @@ from gpuflow.engine.state import (
     ReplayRow,
     State,
 )
-from gpuflow.engine.timeline import Span, StepTime
+from gpuflow.engine.timeline import Span, StepTime, tokens_per_s
 from gpuflow.scenario.spec import TrafficClass
 
 MAX_REPLAY_RANKS = 16
@@ -78,6 +77,11 @@ class Moments:
             known=self._known(step, time_s, is_end=is_end),
             is_end=is_end,
         )
+
+    def kv_bytes(self, time_s: float) -> float:
+        """KV cache of all GPUs at a simulated second."""
+        p = self.timeline.scenario.parallel
+        return sum(self.fill.bytes_at(s, time_s) for s in range(p.pp)) * p.tp * p.dp
 
     def _span(self, stretch: Stretch, time_s: float, screen_s: float) -> tuple[Span | None, float]:
         """The span that runs, and how far it is (by the screen's time where it takes none)."""
@@ -240,13 +244,12 @@ class Moments:
         lap_done = timeline.laps > 0 and (is_end or time_s >= lap_end) and step.phase == "decode"
         spent, communicated = self._spent(step, time_s)
         p = timeline.scenario.parallel
-        held = sum(self.fill.bytes_at(s, time_s) for s in range(p.pp))
         return Known(
             ttft_s=timeline.ttft_s if time_s >= timeline.ttft_s else None,
             tpot_s=timeline.tpot_s if lap_done else None,
             tokens_per_s=tokens_per_s(timeline) if lap_done else None,
             communication_share=communicated / spent if spent else None,
-            kv_bytes=held * p.tp * p.dp,
+            kv_bytes=self.kv_bytes(time_s),
             kv_capacity_bytes=sum(self._kv_room) * p.tp * p.dp,
         )
 

@@ -34,12 +34,12 @@ def communication_over(pace: Pace, buckets: int = BUCKETS) -> tuple[float, ...]:
 
 def cache_over(moments: Moments, buckets: int = BUCKETS) -> tuple[float, ...]:
     """KV cache of all GPUs in the middle of each bucket, as a part of what the answer needs."""
-    lasts_s = moments.pace.duration_s
-    full = moments.at(lasts_s).known.kv_bytes
+    pace = moments.pace
+    full = moments.kv_bytes(pace.time(pace.duration_s))
     if not full:
         return (0.0,) * buckets
-    middles = ((i + 0.5) / buckets * lasts_s for i in range(buckets))
-    return tuple(moments.at(middle_s).known.kv_bytes / full for middle_s in middles)
+    middles = ((i + 0.5) / buckets * pace.duration_s for i in range(buckets))
+    return tuple(moments.kv_bytes(pace.time(middle_s)) / full for middle_s in middles)
 
 
 def _share(pace: Pace, stretch: Stretch) -> float:

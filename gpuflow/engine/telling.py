@@ -40,8 +40,7 @@ def tell(text: str, values: Mapping[str, Quantity]) -> str:
         >>> tell("Compute{if_tp} and add up{end}. {if_tp}Again.", {"if_tp": NONE})
         'Compute.'
     """
-    written = {name: format_quantity(value) for name, value in values.items()}
-    return settled(text, values).format_map(written)
+    return _filled(settled(text, values), values)
 
 
 def tell_if_true(text: str, values: Mapping[str, Quantity]) -> str:
@@ -54,8 +53,7 @@ def tell_if_true(text: str, values: Mapping[str, Quantity]) -> str:
         >>> tell_if_true("{if_tp}Add up.\nRemember {tp}.", {"if_tp": NONE, "tp": NONE})
         ''
     """
-    written = {name: format_quantity(value) for name, value in values.items()}
-    return settled_if_true(text, values).format_map(written)
+    return _filled(settled_if_true(text, values), values)
 
 
 def settled_if_true(text: str, values: Mapping[str, Quantity]) -> str:
@@ -112,5 +110,14 @@ def _pieces(sentence: str) -> Iterator[tuple[list[str], str]]:
 
 
 def _applies(sentence: str, values: Mapping[str, Quantity]) -> bool:
-    names = (name for _, name, _, _ in Formatter().parse(sentence) if name)
-    return all(values[name] != NONE for name in names)
+    return all(values[name] != NONE for name in _names(sentence))
+
+
+def _names(text: str) -> Iterator[str]:
+    """Of its placeholders."""
+    return (name for _, name, _, _ in Formatter().parse(text) if name)
+
+
+def _filled(text: str, values: Mapping[str, Quantity]) -> str:
+    """With the figures that it names; writing all that there are would take most of the time."""
+    return text.format_map({name: format_quantity(values[name]) for name in _names(text)})

@@ -148,3 +148,9 @@ class Timeline:
         """One pass as shown, without what is folded."""
         spans = [span for span in self.spans if span.phase == phase and span.kind != "fold"]
         return spans[-1].end_s - spans[0].start_s if spans else 0.0
+
+
+def tokens_per_s(timeline: Timeline) -> float:
+    """Of all users together: batch x dp / TPOT."""
+    scenario = timeline.scenario
+    return scenario.workload.batch * scenario.parallel.dp / timeline.tpot_s

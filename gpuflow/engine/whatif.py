@@ -11,9 +11,8 @@ from gpuflow.cluster.cost import CostModel
 from gpuflow.cluster.memory import last_tokens, stage_memories
 from gpuflow.cluster.mesh import mesh_of
 from gpuflow.engine.all_reduce import all_reduce_choices
-from gpuflow.engine.metrics import tokens_per_s
 from gpuflow.engine.requirements import RequirementTable, RowId, Verdict, requirements_of
-from gpuflow.engine.timeline import Timeline
+from gpuflow.engine.timeline import Timeline, tokens_per_s
 from gpuflow.scenario import catalog
 from gpuflow.scenario.spec import AUTO, Phase, Scenario
 from gpuflow.scenario.splits import divisors, tensor_degrees

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gpuflow.draw.focus import Focus
-from gpuflow.engine.explore import Subject
-from gpuflow.engine.whatif import KnobId, Lock, Vary
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.opening import Opening
+
+if TYPE_CHECKING:
+    # What few look at need not be loaded for the first picture.
+    from gpuflow.engine.explore import Subject
+    from gpuflow.engine.whatif import KnobId, Lock, Vary
 
 DEFAULT_FPS = 12.0
 """Frames per second where nobody says."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gpuflow.draw.scene import scene_of
 from gpuflow.draw.view import Scene
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.parts import part_of_step, still_moment
-from gpuflow.engine.requirements import RequirementTable, requirement_table
 from gpuflow.engine.timeline import Timeline
-from gpuflow.engine.whatif import Side, side_of
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.options import PlayerOptions
 from gpuflow.tui.playhead import NEAR_S, SPEEDS, Playhead
+
+if TYPE_CHECKING:
+    # What the first picture does not show need not be loaded for it.
+    from gpuflow.engine.requirements import RequirementTable
+    from gpuflow.engine.whatif import Side
 
 
 class Playing:
@@ -56,6 +60,8 @@ class Playing:
     @cached_property
     def requirements(self) -> RequirementTable:
         """The requirement table of what is played; of a recording the rules of thumb alone."""
+        from gpuflow.engine.requirements import requirement_table
+
         if self.timeline.recording is not None:
             return requirement_table(self.timeline.scenario)
         return self.side.table
@@ -63,6 +69,8 @@ class Playing:
     @cached_property
     def side(self) -> Side:
         """Everything of it that is compared with another scenario."""
+        from gpuflow.engine.whatif import side_of
+
         return side_of(self.timeline)
 
     @property
