@@ -107,8 +107,6 @@ class GpuStates(Sequence[GpuState]):
             return NotImplemented
         return tuple(self) == tuple(other)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def activity(self, rank: int) -> Activity:
         """What a rank does."""
         return self.doing.of_rank.get(rank, self.doing.rest)
@@ -183,8 +181,6 @@ class Channels(Sequence[Channel]):
         if not isinstance(other, Sequence) or isinstance(other, (str, bytes)):
             return NotImplemented
         return self._made == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def activities(span: Span | None) -> dict[int, Activity]:

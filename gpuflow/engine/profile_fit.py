@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -327,8 +327,9 @@ def _fit_one(
     plan: FitPlan, base: ProfileSpec, bundles: Sequence[_Bundle]
 ) -> tuple[ProfileSpec, float]:
     def profile_with(values: FloatArray) -> ProfileSpec:
-        named = zip((c.field for c in plan.constants), map(float, values), strict=True)
-        return replace(base, **dict(named))  # type: ignore[arg-type]
+        names = [constant.field for constant in plan.constants]
+        changes: dict[str, Any] = dict(zip(names, map(float, values), strict=True))
+        return replace(base, **changes)
 
     def errors(values: FloatArray) -> FloatArray:
         profile = profile_with(values)

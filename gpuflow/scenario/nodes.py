@@ -8,7 +8,7 @@ while the events come in, so that no bomb is ever unfolded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 
@@ -31,7 +31,8 @@ YAML_TYPES = ("bool", "int", "float", "null", "timestamp", "merge", "value")
 
 _EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+", re.ASCII)
 _LAST = ("\U0010ffff", 0, 0)
-_RESOLVER = yaml.resolver.Resolver()
+_Resolve = Callable[[type[yaml.Node], str, tuple[bool, bool]], str]
+_resolve: _Resolve = yaml.resolver.Resolver().resolve
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,8 +61,7 @@ class Scalar(Node):
         if _EXPONENT.fullmatch(self.value):
             # PyYAML keeps 1e3 a word, YAML 1.2 and most editors make it a number.
             return "float"
-        tag = _RESOLVER.resolve(yaml.ScalarNode, self.value, (True, False))  # type: ignore[no-untyped-call]
-        name: str = tag.rpartition(":")[2]
+        name = _resolve(yaml.ScalarNode, self.value, (True, False)).rpartition(":")[2]
         return name if name in YAML_TYPES else "str"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from gpuflow.scenario.model_spec import ModelSpec
 
@@ -328,4 +328,5 @@ class Scenario:
 
     def with_workload(self, **changes: int | None) -> Scenario:
         """A copy with some workload fields changed."""
-        return replace(self, workload=replace(self.workload, **changes))  # type: ignore[arg-type]
+        fields: dict[str, Any] = {**changes}
+        return replace(self, workload=replace(self.workload, **fields))

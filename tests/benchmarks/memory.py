@@ -13,9 +13,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from measure import Measure
 from terminals import DEADLINE_S, ROOT
+
+if TYPE_CHECKING:
+    from textual._compositor import CompositorUpdate
 
 MINUTES, FPS = 10, 12
 WARM_UP_FRAMES = 600
@@ -50,6 +54,7 @@ async def play(frames: int) -> tuple[int, int]:
     from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
     from gpuflow.tui.app import PlayerApp
     from gpuflow.tui.options import PlayerOptions
+    from gpuflow.tui.screens.play import PlayScreen
 
     timeline = simulate(load_scenario(DEFAULT_SCENARIO, Overrides()))
     app = PlayerApp(timeline, PlayerOptions(language="en", is_playing=False, loops=True))
@@ -58,13 +63,15 @@ async def play(frames: int) -> tuple[int, int]:
         await pilot.pause()
         app.playhead.is_playing = True
         screen = app.screen
+        assert isinstance(screen, PlayScreen)
         for number in range(frames):
             app.playing.let_pass(1 / FPS)
-            screen.redraw()  # type: ignore[attr-defined]
+            screen.redraw()
             await asyncio.sleep(0)
-            update = screen._compositor.render_update(simplify=True)
+            found = screen._compositor.render_update(simplify=True)
+            update = cast("CompositorUpdate | None", found)
             if update is not None:
-                update.render_segments(app.console)  # type: ignore[union-attr]
+                update.render_segments(app.console)
             if number % FPS == 0:
                 await pilot.pause(0)
             if number == WARM_UP_FRAMES:

@@ -19,6 +19,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 import numpy as np
 from measure import Measure
@@ -30,6 +31,7 @@ from gpuflow.cluster.points import collective_points, runnable
 from gpuflow.collectives.algorithms import build
 from gpuflow.collectives.replay import play
 from gpuflow.engine.sweep_grid import Axes, SweepGrid
+from gpuflow.engine.targets import Tier
 from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
 from gpuflow.scenario.spec import ClusterSpec, DeviceSpec, FabricSpec
 
@@ -140,12 +142,14 @@ def replay_ring() -> Result:
 def two_tier_cluster(step_s: float = 3.4e-6) -> ClusterSpec:
     """Nodes of eight behind one switch each, a NIC a GPU between them."""
 
-    def fabric(tier: str, topology: str, rate: float, step_s: float) -> FabricSpec:
+    def fabric(
+        tier: Tier, topology: Literal["switch", "fat_tree", "rail"], rate: float, step_s: float
+    ) -> FabricSpec:
         return FabricSpec(
             name=tier,
             title=tier,
-            tier=tier,  # type: ignore[arg-type]
-            topology=topology,  # type: ignore[arg-type]
+            tier=tier,
+            topology=topology,
             link_bandwidth_bytes_per_s=rate,
             bus_bandwidth_bytes_per_s=rate,
             hop_bandwidth_bytes_per_s=rate,
