@@ -9,8 +9,9 @@ import typer
 
 from gpuflow.cli.options import Changes
 from gpuflow.cli.output import Output
-from gpuflow.cli.sides import side_of
+from gpuflow.cli.sides import Side, side_of
 from gpuflow.cli.verbs import VerbCommand
+from gpuflow.errors import InputError, Problem
 
 SideA = Annotated[str, typer.Argument(metavar="A")]
 SideB = Annotated[str, typer.Argument(metavar="B")]
@@ -34,7 +35,7 @@ def compare(output: Output, a: SideA, b: SideB, changes: Changes) -> None:
     from gpuflow.exporters.comparisons import comparison_document, comparison_tables
     from gpuflow.exporters.tables import records
 
-    sides = [side_of("A", a, changes), side_of("B", b, changes)]
+    sides = _sides(a, b, changes)
     scenarios = [scenario_of(side.request) for side in sides]
     for scenario in scenarios:
         warn_of_shortage(scenario, output)
@@ -52,3 +53,17 @@ def compare(output: Output, a: SideA, b: SideB, changes: Changes) -> None:
             output.records(records(document))
     else:
         output.tables(*comparison_tables(found, names, output.language))
+
+
+def _sides(a: str, b: str, changes: Changes) -> list[Side]:
+    """Both sides, or all that is wrong with either."""
+    sides: list[Side] = []
+    problems: list[Problem] = []
+    for place, text in (("A", a), ("B", b)):
+        try:
+            sides.append(side_of(place, text, changes))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return sides

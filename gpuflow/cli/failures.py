@@ -46,8 +46,9 @@ def _known(error: BaseException) -> GpuflowError | None:
         return InputError([usage_problem(error)])
     if isinstance(error, OSError) and error.filename is not None:
         values = {"reason": error.strerror or str(error)}
+        code = "file_missing" if isinstance(error, FileNotFoundError) else "file_trouble"
         file = os.fsdecode(error.filename)
-        return InputError([Problem(code="file_trouble", file=file, values=values)])
+        return InputError([Problem(code=code, file=file, values=values)])
     return None
 
 

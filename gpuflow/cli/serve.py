@@ -88,12 +88,14 @@ def _in_url(address: str) -> str:
 
 def _refuse_taken(host: str, port: int) -> None:
     """An address that cannot be listened on is said before anything else is."""
+    option = "--host"
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, place = places[0]
+        option = "--port"
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise bad_option("--port", "serve_address", host=host, port=port, reason=reason) from None
+        raise bad_option(option, "serve_address", host=host, port=port, reason=reason) from None

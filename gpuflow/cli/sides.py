@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from gpuflow.cli.options import Changes, Request, bad_option, nearest
+from gpuflow.errors import InputError, Problem
 
 _COMMA = re.compile(r",(?=\s*(?:-{0,2}[a-z][a-z-]*=|-{0,2}(?:no-)?overlap\b))")
 """A comma behind which an option begins; `layers=31,30` has others."""
@@ -47,23 +48,35 @@ def side_of(place: str, text: str, shared: Changes) -> Side:
     Raises:
         InputError: It cannot be read, or has a value that an option does not take.
     """
-    found: dict[str, Any] = {field.name: getattr(shared, field.name) for field in fields(Changes)}
+    found: dict[str, Any] = {one.name: getattr(shared, one.name) for one in fields(Changes)}
     scenario: str | None = None
+    problems: list[Problem] = []
     for name, value in _items(place, text):
-        if name is None:
-            if scenario is not None:
+        try:
+            if name is not None:
+                field, read = _read(place, name, value)
+                found[field] = read
+            elif scenario is not None:
                 raise bad_option(place, "side_two_scenarios", first=scenario, second=value)
-            if not value.strip():
+            elif not value.strip():
                 raise bad_option(place, "side_empty")
-            scenario = value
-            continue
-        option = _options().get(name)
-        if option is None:
-            near = nearest(name, list(_options()))
-            hint = "did_you_mean" if near else ""
-            raise bad_option(place, "side_unknown", hint=hint, found=name, suggestion=near)
-        found[option.field] = value if option.parse is None else option.parse(value)
+            else:
+                scenario = value
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
     return Side(text.strip(), replace(Request(**found), scenario=scenario))
+
+
+def _read(place: str, name: str, value: str) -> tuple[str, Any]:
+    """The field that an option of a side sets, and its value."""
+    option = _options().get(name)
+    if option is None:
+        near = nearest(name, list(_options()))
+        hint = "did_you_mean" if near else ""
+        raise bad_option(place, "side_unknown", hint=hint, found=name, suggestion=near)
+    return option.field, value if option.parse is None else option.parse(value)
 
 
 def _items(place: str, text: str) -> Iterator[tuple[str | None, str]]:

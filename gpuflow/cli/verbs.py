@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from gpuflow import words
 from gpuflow.cells import cell_width, pad
+from gpuflow.cli.failures import usage_problem
 from gpuflow.cli.options import (
     DEFAULT_FORMAT,
     FORMATS,
@@ -139,18 +140,52 @@ def _naming(context: Any) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _collecting(parameters: Sequence[Any]) -> Iterator[list[Problem]]:
+    """Let the value of every option be read, whatever is wrong with those before it.
+
+    Yields:
+        What is wrong with them; the block fills it.
+    """
+    problems: list[Problem] = []
+
+    def patient(process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def processed(context: Any, value: Any) -> Any:
+            try:
+                return process(context, value)
+            except InputError as error:
+                problems.extend(error.problems)
+                return None
+
+        return processed
+
+    for parameter in parameters:
+        parameter.process_value = patient(parameter.process_value)
+    try:
+        yield problems
+    finally:
+        for parameter in parameters:
+            del parameter.process_value
+
+
 class VerbCommand(TyperCommand):
     """One verb; its help page is ours."""
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
-        """Parse, and refuse what is left over in our own words."""
+        """Parse, and say in our own words all that is wrong, and what is left over."""
         context.allow_extra_args = True
-        with _naming(context):
-            rest = super().parse_args(context, arguments)
+        rest: list[str] = []
+        with _collecting(self.params) as problems:
+            try:
+                with _naming(context):
+                    rest = super().parse_args(context, arguments)
+            except PARSER_ERRORS.UsageError as error:
+                problems.append(usage_problem(error))
         if context.args:
-            raise InputError(
-                [Problem(code="argument_left_over", values={"found": list(context.args)})]
-            )
+            left_over = {"found": list(context.args)}
+            problems.append(Problem(code="argument_left_over", values=left_over))
+        if problems:
+            raise InputError(problems)
         return rest
 
     def get_help(self, context: Any) -> str:
@@ -267,7 +302,7 @@ def _options(items: Sequence[Any], name: str, language: Language, width: int) ->
     for item in items:
         if item.param_type_name == "option" and not item.hidden:
             value = "" if item.is_flag else f" {item.metavar}"
-            label = ", ".join(item.opts) + value
+            label = ", ".join([*item.opts, *item.secondary_opts]) + value
             lines += _entry(label, _text(name, item.name, language), width)
     return lines
 

@@ -120,3 +120,10 @@ def test_csv_and_markdown(gpuflow: Any) -> None:
     text = gpuflow("compare", "gpu=h100", "gpu=h200", "--format", "markdown").out
     assert text.startswith("## A: gpu=h100")
     assert "| TPOT |" in text
+
+
+def test_all_that_is_wrong_with_both_sides_is_told_at_once(gpuflow: Any) -> None:
+    result = gpuflow("compare", "tq=1,tp=x", "tp=y", "--lang", "en")
+    assert (result.code, result.out) == (2, "")
+    lines = [line for line in result.err.splitlines() if not line.startswith("hint")]
+    assert [line.partition(" ")[0] for line in lines] == ["A:", "--tp:", "--tp:"]

@@ -194,3 +194,29 @@ def test_text_from_outside_cannot_steer_the_terminal(tmp_path: Path, gpuflow: An
     wrong = gpuflow("table", "--gpu", "\x1b[2J")
     assert "\x1b" not in wrong.err
     assert json.loads(gpuflow("table", "--gpu", "\x1b[2J", "--format", "json").out)
+
+
+def test_all_wrong_options_of_a_line_are_told_at_once(gpuflow: Any) -> None:
+    result = gpuflow("table", "--tp", "0", "--pp", "x", "--overhead", "2", "--lang", "en")
+    assert (result.code, result.out) == (2, "")
+    told = [line.partition(":")[0] for line in result.err.splitlines()]
+    assert told == ["--tp", "--pp", "--overhead"]
+    document = gpuflow("table", "--tp", "0", "--pp", "x", "--format", "json").json
+    assert [problem["key"] for problem in document["problems"]] == ["--tp", "--pp"]
+
+
+def test_what_is_missing_is_told_beside_what_is_wrong(gpuflow: Any) -> None:
+    err = gpuflow("collective", "--ranks", "1", "--lang", "en").err
+    assert "--ranks: `1` is not a whole number" in err
+    assert "OP is missing" in err
+
+
+def test_help_is_given_whatever_else_is_wrong(gpuflow: Any) -> None:
+    result = gpuflow("table", "--tp", "0", "--help")
+    assert (result.code, result.err) == (0, "")
+
+
+@pytest.mark.parametrize("verb", [("import", "nccl"), ("import", "topo"), ("import", "trace")])
+def test_a_file_that_is_not_there_is_said_to_be_that(verb: tuple[str, ...], gpuflow: Any) -> None:
+    result = gpuflow(*verb, "/nowhere.txt", "--lang", "en")
+    assert (result.code, result.err) == (2, "/nowhere.txt: there is no such file\n")

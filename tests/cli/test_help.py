@@ -29,7 +29,8 @@ def test_every_page_fits_its_width(
 def test_a_page_names_every_option(verb: str, gpuflow: Any) -> None:
     page = gpuflow(verb, "--help").out
     for item in build_program().commands[verb].params:
-        names = item.opts if item.param_type_name == "option" else [item.metavar]
+        is_option = item.param_type_name == "option"
+        names = [*item.opts, *item.secondary_opts] if is_option else [item.metavar]
         assert all(name in page for name in names)
 
 

@@ -63,3 +63,10 @@ def test_a_port_that_is_taken_is_said_in_a_line(gpuflow: Any) -> None:
         result = gpuflow("serve", "--port", port, "--lang", "en")
     assert result.code == 2
     assert f"127.0.0.1:{port} cannot be listened on" in result.err
+
+
+def test_a_host_that_is_not_there_is_not_said_of_the_port(gpuflow: Any) -> None:
+    pytest.importorskip("textual_serve")
+    result = gpuflow("serve", "--host", "nowhere.invalid")
+    assert result.code == 2
+    assert result.err.startswith("--host: ")
