@@ -42,8 +42,8 @@ def bus_bandwidth(kind: str, rows: Sequence[SizeRow]) -> float | None:
 
 
 def share_of_step(merged: Merged, run: Run) -> float | None:
-    """What a step spends on it, of the step; beside computing or not."""
-    whole_s = run.first.n_steps * run.first.step_s
+    """What steps spend on it in the mean, of their time; beside computing or not."""
+    whole_s = run.first.steps_s
     return merged.time_s / whole_s if whole_s else None
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gpuflow.exporters.trace_document import share_of_step
 from gpuflow.importers.trace.expected import with_expected
 from gpuflow.importers.trace.order import likely_kinds
 from gpuflow.importers.trace.reading import Reading, read_trace
@@ -228,6 +229,55 @@ def test_annotated_steps_stand_above_what_kernels_suggest(traces: Any) -> None:
     assert (reading.step.repeat.by, reading.step.repeat.count) == ("annotation", 4)
 
 
+def _passes(traces: Any, *, slow: float = 10.0, streams: tuple[int, ...] = (7,)) -> list[Any]:
+    """A pass over a prompt and three of one token each, annotated on each of some streams."""
+    events: list[Any] = []
+    clock = 1e6
+    for n in range(4):
+        one = traces.steps(1, slow=slow if n == 0 else 1.0, at=clock)
+        length = one[-1]["ts"] + one[-1]["dur"] - clock
+        names = [f"ProfilerStep#{n}", f"execute_context_{n == 0:d}(9)_generation_{n > 0:d}(1)"]
+        for stream in streams:
+            note = {"ph": "X", "cat": "gpu_user_annotation", "pid": 0, "tid": stream, "args": {}}
+            events += [{**note, "name": name, "ts": clock, "dur": length} for name in names]
+        events += one
+        clock += length + 300
+    return events
+
+
+def test_annotations_that_stand_on_several_streams_and_in_each_other_count_once(
+    traces: Any,
+) -> None:
+    events = _passes(traces, streams=(7, 20, 24))
+    events.append(traces.kernel("side_kernel", 1e6 + 50, 1.0, stream=20))
+    reading = read_trace(traces.write(traces.document(events)))
+    assert [one.prompts for one in reading.passes] == [1, 0, 0, 0]
+    assert reading.step is not None
+    assert (reading.step.repeat.by, reading.step.repeat.count) == ("annotation", 4)
+    assert reading.n_steps == pytest.approx(4)
+
+
+def test_annotations_of_another_device_do_not_count(traces: Any) -> None:
+    events = _passes(traces)
+    other = [{**one, "pid": 1, "args": {**one["args"], "device": 1}} for one in events]
+    reading = read_trace(traces.write(traces.document([*other[:-9], *events])))
+    assert "several_devices" in codes(reading)
+    assert len(reading.passes) == 4
+    assert reading.step is not None
+    assert reading.step.repeat.count == 4
+
+
+def test_the_share_of_steps_counts_a_long_one_in_full(traces: Any) -> None:
+    reading = read_trace(traces.write(traces.document(_passes(traces))))
+    (run,) = runs_of([reading])
+    reduced = next(one for one in run.collectives if one.collective.kind == "all_reduce")
+    share = share_of_step(reduced, run)
+    # From the first kernel to where a fifth pass would begin.
+    assert share == pytest.approx(reduced.time_s / (reading.span_s + 300e-6), rel=1e-6)
+    assert reading.step is not None
+    assert reading.step.duration_s < 0.8 * reading.step.mean_s
+
+
 @pytest.mark.parametrize(
     "properties",
     [
@@ -282,6 +332,18 @@ def test_names_that_never_repeat_are_bounded(traces: Any, monkeypatch: pytest.Mo
     assert "full" in codes(reading)
     assert reading.queue is not None
     assert len(reading.queue.texts) == 11
+    assert "names_full" in codes(reading)
+
+
+def test_long_names_are_bounded_together(traces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuflow.importers.trace.kernels.MOST_NAME_CHARACTERS", 1000)
+    events = [traces.kernel(f"{n}_" + "k" * 200, n, 0.5) for n in range(100)]
+    reading = read_trace(traces.write(traces.document(events)))
+    assert reading.n_kernels == 100
+    assert reading.queue is not None
+    assert len(reading.queue.texts) == 5
+    doubt = next(one for one in reading.doubts if one.code == "names_full")
+    assert doubt.values["count"] == 96
 
 
 # ---------------------------------------------------------------- several files

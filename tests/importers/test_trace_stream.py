@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gpuflow.errors import ImportFormatError
 from gpuflow.importers.trace import blocks as blocks_module
-from gpuflow.importers.trace.blocks import Blocks
+from gpuflow.importers.trace.blocks import Blocks, line_and_column
 from gpuflow.importers.trace.kernels import UNWANTED
 from gpuflow.importers.trace.stream import TraceStream
 
@@ -199,6 +199,8 @@ def test_a_file_that_unpacks_without_end_is_refused(
         (b'{"model_type": "llama"}', "no_events"),
         (b'{"traceEvents": 5}', "no_events"),
         (b'{"traceEvents', "no_events"),
+        (b"{" + b'"a":1,' * 2000 + b'"traceEvents":[]}', "head_too_many"),
+        (b"{" + b'"traceEvents":[],' * 2000 + b'"a":1}', "head_too_many"),
         (b"\x1f\x8b\x08\x00 rubbish", "not_json"),
     ],
 )
@@ -208,6 +210,45 @@ def test_what_is_no_trace_is_refused(content: bytes, code: str, tmp_path: Path) 
     _, stream = read(path)
     assert stream.faults.refused is not None
     assert stream.faults.refused.code == code
+
+
+def test_many_commas_are_blanks(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(b"{" + b"," * 3 * 2**20 + b'"traceEvents":[{"ph":"X"},{"ph":"i"}]}')
+    found, stream = read(path)
+    assert found == [{"ph": "X"}, {"ph": "i"}]
+    assert stream.faults.cut_at_byte is None
+
+
+def test_each_of_many_broken_events_is_counted(tmp_path: Path) -> None:
+    good, bad = '{"ph":"X","cat":"kernel","name":"a"}', '{"ph":"X","cat":"kernel","name":oops}'
+    path = tmp_path / "trace.json"
+    path.write_text(f'{{"traceEvents":[\n{good},\n  ' + ",".join([bad] * 20_000 + [good]) + "]}")
+    found, stream = read(path)
+    assert (len(found), stream.faults.broken) == (2, 20_000)
+    assert stream.faults.broken_at_byte is not None
+    assert line_and_column(str(path), stream.faults.broken_at_byte) == (3, 3)
+
+
+def test_places_are_counted_in_characters_of_what_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(gzip.compress("算子\n算子x\n".encode()))
+    assert line_and_column(str(path), 0) == (1, 1)
+    assert line_and_column(str(path), 7) == (2, 1)
+    assert line_and_column(str(path), 13) == (2, 3)
+
+
+@pytest.mark.parametrize("form", ["compact", "list"])
+@pytest.mark.parametrize("behind", [" rubbish", "\n{}", "\0"])
+def test_what_follows_the_trace_is_told_of(form: str, behind: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "trace.json", FORMS[form]()
+    path.write_text(text + behind, "utf-8")
+    found, stream = read(path)
+    assert found == EVENTS
+    place = len((text + behind).encode()) - len(behind.strip().encode())
+    assert stream.faults.goes_on_at_byte == place
+    path.write_text(text + " \n", "utf-8")
+    assert read(path)[1].faults.goes_on_at_byte is None
 
 
 def test_a_head_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

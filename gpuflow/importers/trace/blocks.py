@@ -121,6 +121,25 @@ class Blocks:
         return True
 
 
+_INSIDE = bytes(range(0x80, 0xC0))
+"""Bytes of UTF-8 that go on with a character."""
+
+
+def line_and_column(path: str, byte: int) -> tuple[int, int]:
+    """Where an unpacked byte stands, both from 1, in characters; the file is read up to there."""
+    blocks = Blocks(path)
+    line = column = 1
+    while byte > 0 and (data := blocks.next()[:byte]):
+        byte -= len(data)
+        ends = data.count(b"\n")
+        if ends:
+            line, column = line + ends, 1
+            data = data[data.rfind(b"\n") + 1 :]
+        column += len(data.translate(None, _INSIDE))
+    blocks.close()
+    return line, column
+
+
 def size_of(path: str) -> int:
     """Bytes of a file as it lies there; 0 where nobody can tell."""
     try:

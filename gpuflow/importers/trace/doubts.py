@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpuflow.cells import sanitise
+from gpuflow.importers.trace.blocks import line_and_column
 from gpuflow.importers.trace.doubt import Doubt
 from gpuflow.importers.trace.head import Head
 from gpuflow.importers.trace.kernels import KernelTable
@@ -18,17 +20,30 @@ WAITED = 3.0
 """A collective so many times longer than the median of its kind has waited for other ranks."""
 
 
-def file_doubts(faults: Faults, table: KernelTable) -> list[Doubt]:
+def file_doubts(file: str, faults: Faults, table: KernelTable) -> list[Doubt]:
     """What is wrong with the file."""
     doubts = []
     if faults.cut_at_byte is not None:
         values = {"byte": faults.cut_at_byte, "kernels": table.n_kernels}
         doubts.append(Doubt("cut", values))
     if faults.broken + table.malformed:
-        doubts.append(Doubt("broken_events", {"count": faults.broken + table.malformed}))
+        count = faults.broken + table.malformed
+        doubts.append(Doubt("broken_events", {"count": count, "place": _place(file, faults)}))
+    if faults.goes_on_at_byte is not None:
+        doubts.append(Doubt("goes_on", {"byte": faults.goes_on_at_byte}))
+    if table.n_unnamed:
+        doubts.append(Doubt("names_full", {"count": table.n_unnamed}))
     if table.is_full:
         doubts.append(Doubt("full", {"kernels": len(table)}))
     return doubts
+
+
+def _place(file: str, faults: Faults) -> str:
+    """Where the first event begins that is no JSON; empty without one."""
+    if faults.broken_at_byte is None:
+        return ""
+    line, column = line_and_column(file, faults.broken_at_byte)
+    return f" ({sanitise(file)}:{line}:{column})"
 
 
 def device_doubts(rows: Rows, head: Head) -> list[Doubt]:

@@ -23,6 +23,8 @@ from gpuflow.importers.trace.stream import Event
 MOST_KERNELS = 4_000_000
 """Rows in memory; they take 110 MB."""
 MOST_NAMES = 20_000
+MOST_NAME_CHARACTERS = 2**20
+"""Of all names together; the largest traces have some 200,000."""
 MOST_STREAMS = 4096
 MOST_NOTES = 300_000
 """Annotations, and operators that communicate."""
@@ -118,6 +120,8 @@ class KernelTable:
         """Last dimensions of the matrices that are communicated."""
         self.malformed = 0
         self.n_copies = 0
+        self.n_unnamed = 0
+        """Rows whose name came when there were too many."""
         self.is_full = False
         self._names: dict[str, int] = {}
         self._streams: dict[Stream, int] = {}
@@ -125,6 +129,7 @@ class KernelTable:
         """The same streams by numbers, as nearly all traces have them."""
         self._messages: dict[Message, int] = {}
         self._talks: list[bool] = []
+        self._name_characters = 0
 
     def __len__(self) -> int:
         return len(self.start_us)
@@ -223,17 +228,24 @@ class KernelTable:
         if index is not None:
             return index
         kept = plain_text(name)[:LONGEST_NAME]
-        if len(self.names) >= MOST_NAMES:
-            kept = OTHER_NAME
         found = self._names.get(kept)
+        if found is None and self._is_full_of_names(kept):
+            self.n_unnamed += 1
+            kept = OTHER_NAME
+            found = self._names.get(kept)
         if found is None:
+            self._name_characters += len(kept)
             found = len(self.names)
             self.names.append(kept)
             self._names[kept] = found
             self._talks.append(communication(kept) is not None)
-        if len(self._names) < 2 * MOST_NAMES and len(name) <= LONGEST_NAME:
+        if kept != OTHER_NAME and len(self._names) < 2 * MOST_NAMES and len(name) <= LONGEST_NAME:
             self._names[name] = found
         return found
+
+    def _is_full_of_names(self, name: str) -> bool:
+        is_long = self._name_characters + len(name) > MOST_NAME_CHARACTERS
+        return is_long or len(self.names) >= MOST_NAMES
 
     def _stream(self, event: Event, args: Mapping[str, object]) -> int:
         device, stream = args.get("device", event.get("pid")), args.get("stream", event.get("tid"))

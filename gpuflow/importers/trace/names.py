@@ -91,6 +91,8 @@ def communication(name: str) -> Named | None:
 
 MOST_READ = 4096
 """Characters of a name that are looked at."""
+_LONGEST_OWN = 256
+"""Characters of a function's own name that are."""
 
 
 @lru_cache(maxsize=4096)
@@ -98,7 +100,7 @@ def _communication(name: str) -> Named | None:
     if name.startswith("Memcpy"):
         is_between = "PtoP" in name or "Peer" in name
         return Named(kind="send_recv", library="copy_engine") if is_between else None
-    plain = own_name(name)
+    plain = own_name(name)[:_LONGEST_OWN]
     return _of_nccl(plain) or _of_experts(plain) or _of_engines(plain, name)
 
 
@@ -342,7 +344,7 @@ def compute_kind(name: str) -> str:
     """The kind of computing of a kernel that does not communicate; one of COMPUTE_KINDS."""
     if name.startswith("Mem"):
         return "copy"
-    plain = own_name(name)
+    plain = own_name(name)[:_LONGEST_OWN]
     if plain in {"kernel", "Kernel", "cutlass::Kernel", "kentry"} or "kentry" in plain:
         plain = name[:MOST_READ]
     return next((kind for kind, pattern in _COMPUTE if pattern.search(plain)), "other")

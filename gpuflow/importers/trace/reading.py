@@ -20,13 +20,13 @@ from gpuflow.importers.trace.doubts import (
     talk_doubts,
 )
 from gpuflow.importers.trace.head import Head, read_head
-from gpuflow.importers.trace.kernels import UNWANTED, KernelTable
+from gpuflow.importers.trace.kernels import UNWANTED, KernelTable, Note
 from gpuflow.importers.trace.model import recognised
 from gpuflow.importers.trace.names import compute_kind, short_name
 from gpuflow.importers.trace.overlap import Floats
 from gpuflow.importers.trace.phases import Pass, passes_of
 from gpuflow.importers.trace.rows import Rows
-from gpuflow.importers.trace.steps import Ints, Repeat, find_layers, find_steps, steps_of_notes
+from gpuflow.importers.trace.steps import Ints, Repeat, find_layers, find_steps, steps_of_spans
 from gpuflow.importers.trace.stream import Faults, TraceStream
 from gpuflow.importers.trace.talks import Collective, Talk, collectives_of, talks_of
 from gpuflow.scenario.model_spec import ModelSpec
@@ -70,6 +70,8 @@ class Found:
     repeat: Repeat
     duration_s: float
     """Median, from the start of one to the start of the next."""
+    mean_s: float
+    """The same in the mean: a pass over a prompt among many of one token counts in full."""
     n_kernels: int
     """Median, of the busiest queue."""
 
@@ -121,16 +123,15 @@ class Reading:
         """Steps in the trace, parts of one included; 1 where it holds one, or nobody can tell."""
         if self.step is None or self.queue is None:
             return float(max(len(self.passes), 1))
-        if self.step.repeat.by == "annotation":
-            return float(self.step.repeat.count)
+        repeat = self.step.repeat
+        if repeat.by == "annotation":
+            return repeat.count * len(self.queue.names) / (sum(repeat.last) - sum(repeat.first))
         return len(self.queue.names) / self.step.n_kernels
 
     @property
-    def step_s(self) -> float:
-        """How long a step takes; without several, the whole trace over its passes."""
-        if self.step is not None:
-            return self.step.duration_s
-        return self.span_s / self.n_steps
+    def steps_s(self) -> float:
+        """How long all steps take, with what lies between; without several, the whole trace."""
+        return self.n_steps * self.step.mean_s if self.step is not None else self.span_s
 
 
 def read_trace(
@@ -176,7 +177,7 @@ def understand(
 ) -> Reading:
     """Make sense of what was kept of a file."""
     about = partial(Reading, file=file, head=head, gpu=gpu, faults=faults, n_bytes=n_bytes)
-    doubts = [*file_doubts(faults, table), *head.doubts]
+    doubts = [*file_doubts(file, faults, table), *head.doubts]
     host = tuple(
         (name, int(count), 1e-6 * length)
         for name, (count, length) in sorted(table.host_collectives.items())
@@ -185,10 +186,11 @@ def understand(
         doubts += [Doubt("no_kernels")] if faults.refused is None else []
         return about(host_collectives=host, doubts=tuple(doubts), refused=faults.refused)
     rows = Rows(table)
-    passes = passes_of(table.notes)
+    notes = rows.notes()
+    passes = passes_of(notes)
     guess = _guess(table, passes, model.hidden_size if model else None)
     talks = talks_of(table, head.group, rows.is_mine, guess)
-    layer, step = _repeats(rows, table)
+    layer, step = _repeats(rows, notes)
     computes = _computes(rows, table)
     doubts += [*device_doubts(rows, head), *talk_doubts(talks, head, rows.n_kernels, model)]
     if model is None and layer is not None:
@@ -248,19 +250,18 @@ def _computes(rows: Rows, table: KernelTable) -> tuple[Compute, ...]:
     return tuple(sorted(found, key=lambda one: -one.time_s))
 
 
-def _repeats(rows: Rows, table: KernelTable) -> tuple[Found | None, Found | None]:
+def _repeats(rows: Rows, notes: Sequence[Note]) -> tuple[Found | None, Found | None]:
     """The layer and the step that repeat on the busiest queue."""
     chosen = rows.busiest()
     names = rows.name[chosen].astype(np.int64)
     start, end = rows.start[chosen], rows.end[chosen]
     layers = find_layers(names)
-    spans = sorted(
+    spans = [
         (note.start_us, note.end_us)
-        for note in table.notes
+        for note in notes
         if note.stream >= 0 and not note.name.startswith("nccl:")
-    )
-    begin, finish = (np.array([span[side] for span in spans]) for side in (0, 1))
-    steps = steps_of_notes(begin, finish, start) or find_steps(names, start, end, layers)
+    ]
+    steps = steps_of_spans(spans, start) or find_steps(names, start, end, layers)
     return _found(layers, start, end), _found(steps, start, end)
 
 
@@ -272,8 +273,15 @@ def _found(repeat: Repeat | None, start: Floats, end: Floats) -> Found | None:
     return Found(
         repeat=repeat,
         duration_s=1e-6 * float(np.median(lengths)),
+        mean_s=1e-6 * _whole(start[first], end[last - 1]) / len(first),
         n_kernels=int(np.median(last - first)),
     )
+
+
+def _whole(start: Floats, end: Floats) -> float:
+    """From the first start to where one more would begin."""
+    waits = start[1:] - end[:-1]
+    return float(end[-1] - start[0] + (np.median(waits) if len(waits) else 0.0))
 
 
 def _queue(rows: Rows, table: KernelTable, talks: list[Talk]) -> Queue:

@@ -5,12 +5,13 @@ K  rows of the table on that device
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuflow.importers.trace.kernels import KernelTable
+from gpuflow.importers.trace.kernels import KernelTable, Note
 from gpuflow.importers.trace.overlap import Floats, Union
 from gpuflow.importers.trace.talks import Talk
 
@@ -22,7 +23,11 @@ class Rows:
 
     def __init__(self, table: KernelTable) -> None:
         self.table = table
-        device_of = np.array([_first(one.device, table) for one in table.streams], dtype=np.int64)
+        firsts: dict[str, int] = {}
+        device_of = np.array(
+            [firsts.setdefault(one.device, place) for place, one in enumerate(table.streams)],
+            dtype=np.int64,
+        )
         streams = np.frombuffer(table.stream, dtype=np.int32)
         counts = np.bincount(device_of[streams], minlength=len(table.streams))
         self.devices = int((counts > 0).sum())
@@ -36,8 +41,11 @@ class Rows:
         self.end = self.start + np.frombuffer(table.length_us, dtype=np.float64)[self.rows]
         self.name = np.frombuffer(table.name, dtype=np.int32)[self.rows]
         self.stream = streams[self.rows]
+        self._streams = frozenset(np.flatnonzero(device_of == self.main).tolist())
         is_copy = np.array([name.startswith("Mem") for name in table.names], dtype=bool)
         self.is_kernel = ~is_copy[self.name]
+        self._queue = int(np.bincount(self.stream[self.is_kernel], minlength=1).argmax())
+        """The stream that has most kernels."""
         talks = np.frombuffer(table.talks, dtype=np.int64)
         self.talks = np.isin(self.rows, talks) if len(talks) else np.zeros(len(self.rows), bool)
         self._mine = np.zeros(len(start), dtype=bool)
@@ -82,10 +90,14 @@ class Rows:
 
     def busiest(self) -> NDArray[np.bool_]:
         """Which rows are kernels of the queue that has most of them."""
-        counts = np.bincount(self.stream[self.is_kernel], minlength=1)
-        chosen: NDArray[np.bool_] = self.is_kernel & (self.stream == counts.argmax())
+        chosen: NDArray[np.bool_] = self.is_kernel & (self.stream == self._queue)
         return chosen
 
+    def notes(self) -> list[Note]:
+        """The host's annotations, and of the GPU's those of one queue.
 
-def _first(device: str, table: KernelTable) -> int:
-    return next(i for i, one in enumerate(table.streams) if one.device == device)
+        The profiler repeats each on every queue that has kernels of it.
+        """
+        counts = Counter(note.stream for note in self.table.notes if note.stream in self._streams)
+        queue = self._queue if counts[self._queue] else next(iter(counts), self._queue)
+        return [note for note in self.table.notes if note.stream in {-1, queue}]

@@ -11,6 +11,7 @@ same way; between the last layer of one and the first of the next stand kernels 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -237,6 +238,35 @@ def _steps_from(starts: Ints, n_kernels: int) -> Repeat | None:
         first=tuple(starts[is_whole].tolist()),
         last=tuple(ends[is_whole].tolist()),
     )
+
+
+Spans = Sequence[tuple[float, float]]
+
+
+def outermost(spans: Spans) -> tuple[Spans, Spans]:
+    """Spans that lie in no other one, and those that do; both sorted by start."""
+    outer: list[tuple[float, float]] = []
+    inner: list[tuple[float, float]] = []
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        is_inside = bool(outer) and span[1] <= outer[-1][1]
+        (inner if is_inside else outer).append(span)
+    return outer, inner
+
+
+def steps_of_spans(spans: Spans, start: Floats) -> Repeat | None:
+    """Steps as annotations of one queue have them; of those inside each other the outer ones.
+
+    Args:
+        spans: When each annotation starts and ends.
+        start: K times at which kernels start.
+    """
+    outer, inner = outermost(spans)
+    for one in (outer, outermost(inner)[0]):
+        begin, finish = (np.array([span[side] for span in one]) for side in (0, 1))
+        found = steps_of_notes(begin, finish, start)
+        if found is not None:
+            return found
+    return None
 
 
 def steps_of_notes(begin: Floats, finish: Floats, start: Floats) -> Repeat | None:

@@ -37,6 +37,12 @@ _MOST_TRIES = 100
 _NEAR_END = 4096
 """An error so close to the end of what is in memory may be the end's doing."""
 
+_PIECE = 2**12
+"""Signs that are decoded first: an error counts the lines before it, so a window with many of them
+is not handed over whole."""
+MOST_MEMBERS = 500
+"""Of the top object; traces have some twenty."""
+
 _LONGEST_WORD = 24
 """Signs of a number or word that the end of a file may have cut."""
 
@@ -60,6 +66,10 @@ class Faults:
     """Unpacked bytes before the place where it breaks off."""
     broken: int = 0
     """Events that were no JSON."""
+    broken_at_byte: int | None = None
+    """Where the first of them begins, in unpacked bytes."""
+    goes_on_at_byte: int | None = None
+    """Where something follows that is no part of the trace."""
     has_events: bool = False
     """Whether the list of events was met."""
     refused: Doubt | None = None
@@ -102,6 +112,8 @@ class TraceStream:
             self.faults.refused = self.blocks.refused
         elif not self.faults.has_events and self.faults.refused is None:
             self.faults.refused = Doubt("no_events")
+        elif self.faults.cut_at_byte is None and self.faults.refused is None and self._sign():
+            self.faults.goes_on_at_byte = self.blocks.n_out - len(self._text)
 
     # ------------------------------------------------------------ bytes
 
@@ -110,10 +122,10 @@ class TraceStream:
         self._text += block
         self._at_end = self._at_end or not block
 
-    def _sign(self) -> bytes:
+    def _sign(self, blanks: bytes = b" \t\r\n") -> bytes:
         """The next byte that is no blank; empty at the end."""
         while True:
-            self._text = self._text.lstrip(b" \t\r\n")
+            self._text = self._text.lstrip(blanks)
             if self._text or self._at_end:
                 return self._text[:1]
             self._more()
@@ -127,14 +139,12 @@ class TraceStream:
 
     def _members(self) -> Iterator[Event]:
         """The members of the top object."""
-        while True:
-            sign = self._sign()
-            if sign == b",":
-                self._text = self._text[1:]
-                continue
+        for _ in range(MOST_MEMBERS):
+            sign = self._sign(b" \t\r\n,")
             if sign != b'"':
                 if sign != b"}":
                     self._cut()
+                self._text = self._text[1:]
                 return
             key, is_whole = self._value()
             if not is_whole or self._sign() != b":":
@@ -151,21 +161,26 @@ class TraceStream:
                     return
                 if key in HEAD_KEYS and isinstance(key, str):
                     self.head[key] = value
+        self.faults.refused = Doubt("head_too_many", {"limit": MOST_MEMBERS})
 
     def _value(self) -> tuple[object, bool]:
         """The next value, and whether there is a whole one."""
         self._sign()
+        length = _PIECE
         while True:
-            text = _decoded(self._text)
+            text = _decoded(self._text[:length])
             try:
                 value, end = _DECODER.raw_decode(text)
             except (ValueError, RecursionError):
                 pass
             else:
                 # A number that ends where memory ends may go on.
-                if end < len(text) or self._at_end:
-                    self._text = _encoded(text[end:])
+                if end < len(text) or (self._at_end and length >= len(self._text)):
+                    self._text = self._text[len(_encoded(text[:end])) :]
                     return value, True
+            if length < len(self._text):
+                length = len(self._text)
+                continue
             if self._at_end:
                 return None, False
             if len(self._text) > MOST_HEAD_BYTES:
@@ -173,6 +188,7 @@ class TraceStream:
                 return None, False
             for _ in range(1 + (len(self._text) >> 20)):
                 self._more()
+            length = len(self._text)
 
     # ------------------------------------------------------------ events
 
@@ -180,7 +196,6 @@ class TraceStream:
         """What stands in the list, up to its bracket."""
         self.faults.has_events = True
         while True:
-            self._more()
             if self._separator or self._find_separator():
                 yield from self._sorted()
             elif not self._at_end:
@@ -192,6 +207,7 @@ class TraceStream:
             if self._at_end and not self._text:
                 self._cut()
                 return
+            self._more()
 
     def _find_separator(self) -> bool:
         """Whether this file's events begin with `"ph"`."""
@@ -268,7 +284,7 @@ class TraceStream:
                 at, is_over = at + 1, True
                 break
             try:
-                value, at = _DECODER.raw_decode(text, at)
+                value, at = _value_at(text, at)
             except (ValueError, RecursionError) as error:
                 after = self._past(text, at, error)
                 if after is None:
@@ -297,13 +313,15 @@ class TraceStream:
 
     def _past(self, text: str, at: int, error: Exception) -> int | None:
         """Where the event after a broken one begins; None where it may only be incomplete."""
-        place = error.pos if isinstance(error, json.JSONDecodeError) else len(text)
+        place = at + error.pos if isinstance(error, json.JSONDecodeError) else len(text)
         near = _LONGEST_WORD if self._at_end else _NEAR_END
         is_unfinished = "Unterminated" in str(error) or len(text) - place <= near
         # At the end there is nothing to wait for: the file is cut.
         may_go_on = self._at_end or len(text) - at < MOST_EVENT_BYTES
         if isinstance(error, json.JSONDecodeError) and is_unfinished and may_go_on:
             return None
+        if not self.faults.broken:
+            self.faults.broken_at_byte = self.blocks.n_out - len(_encoded(text[at:]))
         self.faults.broken += 1
         behind = max(at + 1, min(place, len(text) - 1))
         found = _RESYNC.search(text, behind) or _RESYNC.search(text, at + 1)
@@ -320,6 +338,28 @@ class TraceStream:
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
     match = pattern.match(text, at)
     return match.end() if match else at
+
+
+def _value_at(text: str, at: int) -> tuple[object, int]:
+    """The value that begins at a place, and where it ends; the places of errors count from there.
+
+    Raises:
+        ValueError: There is none.
+        RecursionError: It is too deep.
+    """
+    length = _PIECE
+    while at + length < len(text):
+        try:
+            value, end = _DECODER.raw_decode(text[at : at + length])
+        except json.JSONDecodeError as error:
+            if "Unterminated" not in str(error) and error.pos < length - _LONGEST_WORD:
+                raise
+        else:
+            if end < length:
+                return value, at + end
+        length *= 4
+    value, end = _DECODER.raw_decode(text[at:])
+    return value, at + end
 
 
 def _list_of(text: bytes) -> list[Event] | None:
