@@ -11,7 +11,7 @@ Rivals are every schedule charged to the links and every algorithm and protocol 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,11 +25,13 @@ from gpuflow.cluster.engine_kernels import (
 )
 from gpuflow.cluster.measurements import Key
 from gpuflow.cluster.multi_node import nic_of
-from gpuflow.cluster.nccl_model import PROTOCOLS, nccl_predict
+from gpuflow.cluster.nccl_model import PROTOCOLS, Nic, nccl_predict
 from gpuflow.cluster.points import ScheduleTimes, runnable, schedule_times
 from gpuflow.cluster.prediction import Detail, TimeSource, shipped_book
 from gpuflow.cluster.protocols import FUSED_S, GRAPH_S, OWN_KERNEL_S, Launch, as_launched
 from gpuflow.collectives.schedule import IntArray
+from gpuflow.errors import ScenarioError
+from gpuflow.scenario import catalog
 from gpuflow.scenario.spec import ClusterSpec
 
 Rule = Literal["nccl_planner", "vllm", "tensorrt_llm", "kernel", "schedules", "asked"]
@@ -106,6 +108,24 @@ class Case:
     def is_usual(self) -> bool:
         """Whether the GPUs of a node are joined as the catalogue has it, and so as measured."""
         return self.cluster.scale_up.name == self.cluster.device.fabric
+
+    @property
+    def has_usual_network(self) -> bool:
+        """Whether nodes, where there are several, are joined as the catalogue has it."""
+        network = self.cluster.scale_out
+        if self.n_nodes == 1:
+            return True
+        try:
+            return network == catalog.fabric(network.name)
+        except ScenarioError:
+            return False
+
+    @property
+    def nic(self) -> Nic | None:
+        """The network as one GPU has it, at the rate that is asked for; None in one node."""
+        network = self.cluster.scale_out
+        known = nic_of(network.name) if self.n_nodes > 1 else None
+        return known and replace(known, bytes_per_s=network.bus_bandwidth_bytes_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,10 +215,9 @@ def plan(case: Case, at: FloatArray) -> dict[Choice, FloatArray]:
     """
     if not (case.is_even and case.is_usual):
         return {}
-    nic = nic_of(case.cluster.scale_out.name) if case.n_nodes > 1 else None
     try:
         found = nccl_predict(
-            case.collective, case.n_ranks, case.n_nodes, at, case.cluster.device.name, nic
+            case.collective, case.n_ranks, case.n_nodes, at, case.cluster.device.name, case.nic
         )
     except ValueError:
         return {}
@@ -322,7 +341,7 @@ class _Found(NamedTuple):
 
 def _from_curves(case: Case, at: FloatArray) -> _Found | None:
     """Times from measured curves, here or elsewhere; None where they rest on none."""
-    if not (case.is_even and case.is_usual):
+    if not (case.is_even and case.is_usual and case.has_usual_network):
         return None
     positive = np.maximum(at, 1.0)
     try:

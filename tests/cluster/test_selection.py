@@ -225,3 +225,28 @@ def test_measured_kernels_are_compared_where_all_of_them_still_run() -> None:
     assert found[-1].end_bytes == 8 * MIB
     assert measured_winners(case("all_gather"), 1024, 2**30) == ()
     assert measured_winners(case(gpu="h20"), 1024, 2**30) == ()
+
+
+@pytest.mark.parametrize("changes", [{"nics": 4}, {"oversubscription": 4.0}, {"share": 0.5}])
+def test_a_network_of_another_rate_has_no_measured_times(changes: dict[str, float]) -> None:
+    """They are those of the catalogue's; the plan and the schedules know the rate asked for."""
+    usual = case(ranks=32)
+    network = usual.cluster.scale_out
+    share = changes.get("share", changes.get("nics", 8) / 8)
+    rate = network.bus_bandwidth_bytes_per_s * share
+    slower = replace(
+        network,
+        bus_bandwidth_bytes_per_s=rate,
+        hop_bandwidth_bytes_per_s=network.hop_bandwidth_bytes_per_s * share,
+        oversubscription=changes.get("oversubscription", 1.0),
+    )
+    altered = replace(usual, cluster=replace(usual.cluster, scale_out=slower))
+    found, before = select(altered, [2.0**30]), select(usual, [2.0**30])
+    assert before.time_source == ("extrapolated",)
+    assert found.time_source == ("simulated",)
+    assert found.detail is None
+    assert (found.planned == before.planned) == (share == 1)
+    if share < 1:
+        assert found.time_s[0] > before.time_s[0]
+        planned = found.planned[found.choices[found.choice[0]]]
+        assert planned > before.planned[found.choices[found.choice[0]]]
