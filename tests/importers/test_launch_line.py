@@ -199,6 +199,7 @@ def test_cache_types_are_bits() -> None:
         ("/data/models/Mixtral-8x7B-Instruct-v0.1/", "mixtral-8x7b", None),
         ("~/hub/models--openai--gpt-oss-120b/snapshots/0a1b", "gpt-oss-120b", None),
         ("RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic", "llama-4-scout", "fp8"),
+        ("~nobody-of-that-name/models/gpt-oss-120b", "gpt-oss-120b", None),
     ],
 )
 def test_models_are_found_by_the_names_of_their_checkpoints(

@@ -50,7 +50,7 @@ def find_model(written: str, folder: Path) -> NamedModel:
         raise ScenarioError(
             [Problem(code="launch_variable", key="--launch", values=values, hint="launch_variable")]
         )
-    local = folder / Path(written).expanduser()
+    local = folder / _in_home(written)
     if _has_config(local):
         return NamedModel(str(local), None, is_exact=True)
     base = _base(written)
@@ -64,6 +64,14 @@ def find_model(written: str, folder: Path) -> NamedModel:
     values = {**catalog.unknown_name("model", base).values, "found": written}
     hint = "launch_model_near" if values["suggestion"] else "launch_model"
     raise ScenarioError([Problem(code="launch_model", key="--launch", values=values, hint=hint)])
+
+
+def _in_home(written: str) -> Path:
+    """A path with the home that its `~` means; as it stands where nobody knows whose that is."""
+    try:
+        return Path(written).expanduser()
+    except RuntimeError:
+        return Path(written)
 
 
 def _has_config(path: Path) -> bool:
