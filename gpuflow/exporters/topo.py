@@ -78,8 +78,14 @@ def warnings(topology: Topology, language: Language) -> list[tuple[str, str]]:
         found.append(("lost_link", t("topo.warning.lost_link", language, **values)))
     apart = [pair for pair in topology.links if not topology.is_direct(*pair)]
     if apart and len(apart) < len(topology.links):
-        values = {"count": len(apart), "pairs": pairs_text(apart)}
-        found.append(("no_nvlink_pair", t("topo.warning.no_nvlink_pair", language, **values)))
+        island = _islands(topology)
+        for name, pairs in (
+            ("no_nvlink_pair", [(a, b) for a, b in apart if island[a] != island[b]]),
+            ("relayed_pair", [(a, b) for a, b in apart if island[a] == island[b]]),
+        ):
+            values = {"count": len(pairs), "pairs": pairs_text(pairs)}
+            if pairs:
+                found.append(("no_nvlink_pair", t(f"topo.warning.{name}", language, **values)))
     elif apart and topology.tool == "nvidia-smi":
         found.append(("no_nvlink", t("topo.warning.no_nvlink", language)))
     far = [pair for pair in apart if topology.kind(*pair) == "SYS"]
@@ -91,6 +97,16 @@ def warnings(topology: Topology, language: Language) -> list[tuple[str, str]]:
         names = ", ".join(f"GPU{gpu}" for gpu in gpus[:_MOST_NAMED])
         found.append(("far_nic", t("topo.warning.far_nic", language, gpus=names)))
     return found
+
+
+def _islands(topology: Topology) -> list[int]:
+    """For each GPU the lowest one that direct links lead to, through other GPUs or not."""
+    lowest = list(range(topology.n_gpus))
+    for a, b in topology.links:
+        one, other = lowest[a], lowest[b]
+        if topology.is_direct(a, b) and one != other:
+            lowest = [min(one, other) if gpu in (one, other) else gpu for gpu in lowest]
+    return lowest
 
 
 def pair_text(pair: Pair) -> str:

@@ -39,6 +39,28 @@ def test_the_matrix_is_drawn_with_what_hurts_below(gpuflow: Any) -> None:
     assert "Pairs that no direct link joins: 4" in found.out
 
 
+@pytest.mark.parametrize(
+    ("rows", "said", "unsaid"),
+    [
+        # a ring of four: every GPU is reached over NVLink, not every pair directly
+        (("X NV2 SYS NV2", "NV2 X NV2 SYS", "SYS NV2 X NV2", "NV2 SYS NV2 X"), "pass", "speed"),
+        # two pairs that only PCIe joins
+        (("X NV2 SYS SYS", "NV2 X SYS SYS", "SYS SYS X NV2", "SYS SYS NV2 X"), "speed", "pass"),
+    ],
+)
+def test_pairs_without_a_direct_link_are_told_by_what_carries_their_data(
+    gpuflow: Any, tmp_path: Path, rows: tuple[str, ...], said: str, unsaid: str
+) -> None:
+    lines = ["  GPU0 GPU1 GPU2 GPU3", *(f"GPU{gpu} {row}" for gpu, row in enumerate(rows))]
+    (tmp_path / "topo.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    path = str(tmp_path / "topo.txt")
+    warned = gpuflow("import", "topo", path, "--lang", "en", "--format", "json").json["warnings"]
+    assert [warning["code"] for warning in warned] == ["no_nvlink_pair"]
+    words = {"pass": "other GPUs pass their data on", "speed": "at the speed of PCIe"}
+    assert words[said] in warned[0]["text"]
+    assert words[unsaid] not in warned[0]["text"]
+
+
 def test_a_nic_behind_the_other_socket_is_warned_of(gpuflow: Any) -> None:
     found = gpuflow("import", "topo", str(DATA / "front.md"), "--format", "json").json
     far = [warning for warning in found["warnings"] if warning["code"] == "far_nic"]
