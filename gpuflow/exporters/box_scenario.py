@@ -9,7 +9,7 @@ from gpuflow.cluster.box import assumed_gpu, box_cluster
 from gpuflow.errors import Problem, ScenarioError
 from gpuflow.scenario import catalog
 from gpuflow.scenario.load import DEFAULT_SCENARIO, scenario_path
-from gpuflow.scenario.spec import ClusterSpec, ParallelSpec
+from gpuflow.scenario.spec import ClusterSpec, FabricSpec, ParallelSpec
 from gpuflow.scenario.topology import Topology
 
 _CLUSTER = re.compile(r"^cluster:\n(?:[ ]+.*\n)+", re.MULTILINE)
@@ -63,9 +63,10 @@ def scenario_on(cluster: str, tp: int, pp: int) -> str:
 
 def _in_catalogue(cluster: ClusterSpec) -> str | None:
     """The catalogue's fabric that charges the same; what a fabric is called does not matter."""
-    plain = {"name": "", "title": "", "source": ""}
-    wanted = replace(cluster.scale_up, **plain)  # type: ignore[arg-type]
-    for name in catalog.fabric_names("scale_up"):
-        if replace(catalog.fabric(name), **plain) == wanted:  # type: ignore[arg-type]
-            return name
-    return None
+    wanted = _nameless(cluster.scale_up)
+    names = catalog.fabric_names("scale_up")
+    return next((name for name in names if _nameless(catalog.fabric(name)) == wanted), None)
+
+
+def _nameless(fabric: FabricSpec) -> FabricSpec:
+    return replace(fabric, name="", title="", source="")

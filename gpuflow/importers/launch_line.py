@@ -92,10 +92,9 @@ def _from_yaml(source: Source, folder: Path) -> Launch:
 def _from_script(script: Script, source: Source, folder: Path) -> Launch:
     found = list(servers(script))
     if not found:
-        where = {"file": source.file} if source.file else {"key": "--launch"}
-        raise ImportFormatError(
-            [Problem(code="launch_no_engine", hint="launch_forms", **where)]  # type: ignore[arg-type]
-        )
+        key = "" if source.file else "--launch"
+        problem = Problem(code="launch_no_engine", hint="launch_forms", file=source.file, key=key)
+        raise ImportFormatError([problem])
     started, table = found[0], engine(found[0].engine)
     flags = read_flags(started.words, table)
     said = Meanings(table)
