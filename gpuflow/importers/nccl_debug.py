@@ -12,7 +12,8 @@ _RANKS = re.compile(r"\bn[rR]anks (\d{1,7})")
 _NODES = re.compile(r"\bnNodes (\d{1,6})")
 _RINGS = re.compile(r"Channel (\d{2,4})/(\d{1,4}) : +\d+(?: |$)")
 _CHANNELS = re.compile(r"(\d{1,4}) coll channels")
-_HEAD = re.compile(r"NVLS Head +(\d{1,4}):((?: +\d{1,7}){1,4096})")
+_HEAD = re.compile(r"NVLS Head +(\d{1,4}):(?= +\d)")
+_LISTED = re.compile(r"(?: +\d{1,7})+")
 _NVLS = re.compile(r"(\d{1,4}) nvls channels")
 _VIA = re.compile(r"via ([A-Za-z0-9]{1,20}(?:/[A-Za-z]{1,20})?)")
 _NETWORK = re.compile(r"Using network (\S{1,40})|NET/(IB|OFI|Socket|FastSocket|GPUDirectTCPX\w*)")
@@ -87,14 +88,13 @@ class DebugFacts:
             self.nodes = int(found[1])
         if "Channel " in line and (found := _RINGS.search(line)) is not None:
             self.rings = int(found[2])
-        if "channels" in line:
-            if (found := _CHANNELS.search(line)) is not None:
-                self.channels = int(found[1])
-            if (found := _NVLS.search(line)) is not None:
-                self.nvls_channels = int(found[1])
+        if " coll channels" in line and (found := _CHANNELS.search(line)) is not None:
+            self.channels = int(found[1])
+        if " nvls channels" in line and (found := _NVLS.search(line)) is not None:
+            self.nvls_channels = int(found[1])
         if "NVLS Head" in line and (found := _HEAD.search(line)) is not None:
             self.nvls_heads = max(self.nvls_heads or 0, int(found[1]) + 1)
-            self.nodes = self.nodes or len(found[2].split())
+            self.nodes = self.nodes or _count_ranks(line, found.end())
         self.has_gpu_direct |= "/GDRDMA" in line
         self.has_trees |= " Trees [" in line or "all trees" in line
         self.has_sharp |= "SHARP" in line and "not" not in line
@@ -145,3 +145,8 @@ class DebugFacts:
             "settings": self.settings,
             "warnings": self.warnings,
         }
+
+
+def _count_ranks(line: str, start: int) -> int | None:
+    found = _LISTED.match(line, start)
+    return len(found[0].split()) if found else None

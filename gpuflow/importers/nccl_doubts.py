@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-from gpuflow.importers.nccl_log import MOST_BYTES, MOST_LINES, MOST_ROWS, MOST_RUNS, RawRun
+from gpuflow.importers.nccl_log import (
+    MOST_BYTES,
+    MOST_LINES,
+    MOST_ROWS,
+    MOST_ROWS_LOOKED_AT,
+    MOST_RUNS,
+    RawRun,
+)
 from gpuflow.importers.nccl_reading import Doubt, Measured
 from gpuflow.units import format_bytes, format_time
 
@@ -47,7 +54,8 @@ def _about_frame(raw: RawRun) -> Iterator[Doubt]:
     if raw.is_last_read:
         yield Doubt("too_many_runs", {"most": MOST_RUNS})
     if raw.is_log_cut:
-        yield Doubt("log_cut", {"lines": f"{MOST_LINES:,}", "mib": MOST_BYTES >> 20})
+        values = {"lines": f"{MOST_LINES:,}", "rows": f"{MOST_ROWS_LOOKED_AT:,}"}
+        yield Doubt("log_cut", {**values, "mib": MOST_BYTES >> 20})
     if raw.debug.warnings:
         yield Doubt("warnings", {"count": len(raw.debug.warnings), "found": raw.debug.warnings[0]})
     if raw.failures and raw.rows:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 ITEM_BYTES: dict[str, int] = {
     **dict.fromkeys(("char", "int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
@@ -29,11 +30,15 @@ _LABEL = re.compile(
 )
 _STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[^\[]")
 _DTYPES = "|".join(sorted(ITEM_BYTES, key=len, reverse=True))
-_DTYPE = re.compile(rf"\d\s+(?:{_DTYPES})\b")
-"""Far cheaper than a whole row where there is none."""
+_DTYPE = re.compile(rf"\d\s+(?=[bcdfhiu])({_DTYPES})(?=\s|$)")
+"""A row is looked for from here to the left: far cheaper than from each number to the right."""
 _DTYPE_PARTS = ("float", "half", "int", "char", "double", "f8", "fp", "bf16")
 """One of them is in every name; cheaper still."""
-_ROW = re.compile(rf"(?<![\w.:-])(\d{{1,16}})\s+(\d{{1,16}})\s+({_DTYPES})(?=\s|$)(.*)")
+_SIZE = re.compile(r"(?<![\w.:-])\d{1,16}$")
+_COUNT = re.compile(r"\d{1,16}$")
+_ROOT = re.compile(r"-?\d{1,6}")
+_WIDEST = 96
+"""Characters from the size to the type at most."""
 _RANK = re.compile(
     r"#?\s*Rank\s+(\d{1,7})\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+(\d+)"
     r"\s+\[([^\]]*)\]\s*(.*)"
@@ -48,13 +53,22 @@ _OPTION = {
     "iterations": re.compile(r"(?<!warmup )(?<!agg )iters:\s*(\d{1,9})"),
     "check": re.compile(r"validation:\s*(\d{1,9})"),
 }
+_OPTION_LINE = re.compile(r"(?:nThread|nGpus|minBytes|maxBytes)\s+\d")
 _STEP = re.compile(r"step:\s*(\d{1,18})\((factor|bytes)\)")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]{1,20})")
 _BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)")
-_NAME = re.compile(
-    r"\b(all_reduce|allreduce|all_gather|allgather|reduce_scatter|alltoall|all_to_all|alltoallv"
-    r"|broadcast|reduce|sendrecv|scatter|gather|hypercube)_(?:perf|test)(?:_mpi)?\b"
+_ENDING = re.compile(r"_(?:perf|test)(?:_mpi)?\b")
+_LAST_WORD = re.compile(r"\w+$")
+_NAMES = frozenset(
+    (
+        *("all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "alltoall"),
+        *("all_to_all", "alltoallv", "broadcast", "reduce", "sendrecv", "scatter", "gather"),
+        "hypercube",
+    )
 )
+"""What programs are called, without the ending."""
+_MOST_TRIED = 4
+"""Places of a line that may be what is looked for; it is the first or the last of them."""
 _OPTION_NAME = re.compile(r"-t\s+(all_reduce|all_gather|reduce_scatter|alltoall|broadcast)\b")
 COLLECTIVES = {
     "allreduce": "all_reduce",
@@ -71,7 +85,8 @@ _FAILURES = (
     *("command not found", "no such file or directory", "cancelled", "due to time limit"),
 )
 """Words of lines that tell of a failure, in small letters."""
-_SAID = re.compile(r"(?:nccl-test|\bh\d00|\ba100|\bb200)-(\d{2,5})-\w|\b(\d{1,5}) GPUs\b")
+_SAID_BY_NAME = re.compile(r"(?:nccl-test|h(?<!\wh)\d00|a(?<!\wa)100|b(?<!\wb)200)-(\d{2,5})-\w")
+_SAID_BY_WORD = re.compile(r"\b(\d{1,5}) GPUs\b")
 _VERSION = re.compile(r"(?:NCCL|RCCL) version\s*:?\s*(\d[\w.+-]{0,40})")
 
 
@@ -133,10 +148,11 @@ def read_row(line: str, has_root: bool | None) -> RawRow | None:
             break
     else:
         return None
-    found = _ROW.search(line) if _DTYPE.search(line) else None
+    found = _left_of_row(line)
     if found is None:
         return None
-    rest = found[4].split()
+    size, count, dtype, behind = found
+    rest = behind.split()
     redop = rest.pop(0) if rest and rest[0].isalpha() and rest[0] != "N" else None
     if redop == "nan" or redop == "inf":
         return None
@@ -146,18 +162,28 @@ def read_row(line: str, has_root: bool | None) -> RawRow | None:
     elif len(rest) == 8 and rest[0] != "-1" and not has_root:
         known = False
     elif rest and (known is None or known):
-        known = re.fullmatch(r"-?\d{1,6}", rest[0]) is not None
+        known = _ROOT.fullmatch(rest[0]) is not None
     root = None
     if known and rest:
         text = rest.pop(0)
-        root = int(text) if re.fullmatch(r"-?\d{1,6}", text) else None
+        root = int(text) if _ROOT.fullmatch(text) else None
     is_cut = len(rest) < 8
     # the last thing of a cut row may be half a number, but what fills a block of columns is whole
     if is_cut and rest and len(rest) != 4:
         rest.pop()
     figures = [_figure(text) for text in rest[:8]]
     figures += [None] * (8 - len(figures))
-    return RawRow(int(found[1]), int(found[2]), found[3], redop, root, tuple(figures), is_cut)
+    return RawRow(size, count, dtype, redop, root, tuple(figures), is_cut)
+
+
+def _left_of_row(line: str) -> tuple[int, int, str, str] | None:
+    """Size, count and type where they stand beside each other, and what follows them."""
+    for found in islice(_DTYPE.finditer(line), _MOST_TRIED):
+        words = line[max(0, found.start() - _WIDEST) : found.start() + 1].split()[-2:]
+        size = _SIZE.search(words[-2]) if len(words) > 1 else None
+        if size and _COUNT.match(words[-1]):
+            return int(size[0]), int(words[-1]), found[1], line[found.end() :]
+    return None
 
 
 def _figure(text: str) -> float | None:
@@ -180,10 +206,13 @@ def read_rank(line: str) -> RankLine | None:
     return None
 
 
+def is_options(line: str) -> bool:
+    """Whether it is the line `# nThread 1 nGpus 8 minBytes ...`."""
+    return "nThread" in line and "Bytes" in line and _OPTION_LINE.search(line) is not None
+
+
 def read_options(line: str) -> dict[str, int | str]:
-    """What the line `# nThread 1 nGpus 8 minBytes ...` says; empty for any other."""
-    if "nThread" not in line or "Bytes" not in line:
-        return {}
+    """What the line `# nThread 1 nGpus 8 minBytes ...` says."""
     found: dict[str, int | str] = {}
     for name, pattern in _OPTION.items():
         value = pattern.search(line)
@@ -221,8 +250,25 @@ def collective_of(line: str) -> str | None:
     """The collective that a program's name in the line stands for."""
     if "_perf" not in line and "_test" not in line and "-t " not in line:
         return None
-    found = [*_NAME.finditer(line)] or [*_OPTION_NAME.finditer(line)]
-    return project_name(found[-1][1]) if found else None
+    name = _program_of(line)
+    if name is None:
+        options = _OPTION_NAME.findall(line)
+        name = options[-1] if options else None
+    return project_name(name) if name else None
+
+
+def _program_of(line: str) -> str | None:
+    """The last program's name in the line, without its ending."""
+    end = len(line)
+    for _ in range(_MOST_TRIED):
+        end = max(line.rfind("_perf", 0, end), line.rfind("_test", 0, end))
+        if end < 0:
+            break
+        # one sign more than the longest name has, so that no end of a longer word is taken for one
+        found = _LAST_WORD.search(line[max(0, end - 15) : end])
+        if found is not None and found[0] in _NAMES and _ENDING.match(line, end):
+            return found[0]
+    return None
 
 
 def project_name(text: str) -> str:
@@ -230,9 +276,13 @@ def project_name(text: str) -> str:
     return COLLECTIVES.get(text.replace("_", ""), text)
 
 
-def failure_of(line: str) -> str | None:
-    """The line, if it says that something failed."""
-    small = line.lower()
+def failure_of(line: str, small: str) -> str | None:
+    """The line, if it says that something failed.
+
+    Args:
+        line: The line.
+        small: The same in small letters.
+    """
     for words in _FAILURES:  # not any(): logs have many lines that tell of no failure
         if words in small:
             return line.strip()[:160]
@@ -241,8 +291,10 @@ def failure_of(line: str) -> str | None:
 
 def said_ranks(line: str) -> int | None:
     """How many GPUs text around the table speaks of."""
-    found = _SAID.search(line) if "GPUs" in line or "-" in line else None
-    return int(found[1] or found[2]) if found else None
+    found = _SAID_BY_WORD.search(line) if "GPUs" in line else None
+    if found is None and ("00-" in line or "nccl-test-" in line):
+        found = _SAID_BY_NAME.search(line)
+    return int(found[1]) if found else None
 
 
 def version_of(line: str) -> str | None:

@@ -30,8 +30,8 @@ MOST_RUNS = 100
 """Of one log; where more begin, reading stops, and that is said."""
 MOST_LABELS = 64
 MOST_RANKS_LISTED = 20_000
-MOST_ROWS_LOOKED_AT = 100_000
-"""Rows of all runs together after which the rest of a log is not read."""
+MOST_ROWS_LOOKED_AT = 60_000
+"""Rows of all runs together after which the rest of a log is not read, and that is said."""
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ def read_log(path: str) -> tuple[RawRun, ...]:
 
 def _read(log: _LogLines, path: str) -> tuple[RawRun, ...]:
     runs = read_runs(log, path)
-    runs[-1].is_log_cut = log.is_cut
+    runs[-1].is_log_cut |= log.is_cut
     return runs
 
 
@@ -163,11 +163,15 @@ def read_runs(log: Iterable[str], file: str) -> tuple[RawRun, ...]:
         file: The path as the user wrote it.
     """
     reader = _Reader(file)
+    has_more = False
     for number, line in enumerate(log, 1):
-        reader.read(lines.plain(line), number)
-        if reader.rows > MOST_ROWS_LOOKED_AT or reader.is_full:
+        has_more = reader.rows >= MOST_ROWS_LOOKED_AT
+        if has_more or reader.is_full:
             break
-    return reader.finished()
+        reader.read(lines.plain(line), number)
+    runs = reader.finished()
+    runs[-1].is_log_cut = has_more
+    return runs
 
 
 class _Reader:
@@ -234,8 +238,10 @@ class _Reader:
         if "NCCL INFO" in line or "NCCL WARN" in line:
             self._library = self._library or lines.version_of(line)
             return
+        self._program(line, label)
+        if self._head(line, label, number):
+            return
         self._around(line)
-        self._head(line, label, number)
         self._foot(line, label)
 
     def _row(self, line: str, label: str, number: int) -> bool:
@@ -258,32 +264,25 @@ class _Reader:
     def _around(self, line: str) -> None:
         """What lines between the tables say."""
         self._library = self._library or lines.version_of(line)
-        self._is_amd |= "rccl" in line.lower()
-        said = lines.said_ranks(line)
-        self._said = self._said or said
-        failure = lines.failure_of(line)
+        small = line.lower()
+        self._is_amd |= "rccl" in small
+        self._said = self._said or lines.said_ranks(line)
+        failure = lines.failure_of(line, small)
         if failure and len(self._failures) < MOST_RUNS:
             self._failures.append(failure)
             for run in self._open.values():
                 if not run.has_foot and len(run.failures) < 4:
                     run.failures.append(failure)
 
-    def _head(self, line: str, label: str, number: int) -> None:
-        name = lines.collective_of(line)
-        if name and "concluded" not in line:
-            current = self._open.get(label)
-            self._name = name
-            if current and not current.rows and current.collective is None:
-                current.collective = name
-        options = lines.read_options(line)
-        rank = lines.read_rank(line)
-        if options:
+    def _head(self, line: str, label: str, number: int) -> bool:
+        """Take what stands above a table; whether the line was of that kind."""
+        if lines.is_options(line):
             run = self._run(label, number)
             if run.rows or run.has_foot or run.failures:
                 run = self._begin(label, number)
-            run.options = run.options or options
+            run.options = run.options or lines.read_options(line)
             run.headers += 1
-        elif rank:
+        elif rank := lines.read_rank(line):
             run = self._run(label, number)
             if run.has_foot or run.rows:
                 run = self._begin(label, number)
@@ -296,9 +295,20 @@ class _Reader:
             run.has_table = True
             run.has_root = lines.has_root_column(line)
             run.units = 1e-3 if "bytes" in line and "size" not in line else run.units
-        elif "(GB/s)" in line:
-            run = self._run(label, number)
-            run.units = 1e-3 if "(ms)" in line else 1e-6
+        else:
+            if "(GB/s)" in line:
+                self._run(label, number).units = 1e-3 if "(ms)" in line else 1e-6
+            return False
+        return True
+
+    def _program(self, line: str, label: str) -> None:
+        """The program that a line names."""
+        name = lines.collective_of(line)
+        if name and "concluded" not in line:
+            current = self._open.get(label)
+            self._name = name
+            if current and not current.rows and current.collective is None:
+                current.collective = name
 
     def _foot(self, line: str, label: str) -> None:
         has_dots = "..." in line or "…" in line
