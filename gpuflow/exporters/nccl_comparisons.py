@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from gpuflow.exporters.figures import ratio
@@ -16,6 +17,8 @@ Record = dict[str, object]
 
 MOST_SHOWN = 64
 """Sizes of the table for people."""
+_MOST_NAMED = 4
+"""Sizes of a sentence."""
 _ROLES: dict[Change, str] = {"slower": "short", "faster": "ok", "same": ""}
 
 
@@ -41,6 +44,8 @@ def _regime_record(one: RegimeChange) -> Record:
         "rows": len(one.pairs),
         "second_over_first": one.ratio,
         "change": one.change,
+        "rows_slower": sum(pair.change == "slower" for pair in one.pairs),
+        "rows_faster": sum(pair.change == "faster" for pair in one.pairs),
     }
 
 
@@ -129,7 +134,9 @@ def change_text(of: float) -> str:
 def _notes(found: Comparison, before: Reading, after: Reading, language: Language) -> list[str]:
     if not found.pairs:
         return [t("import_nccl.nothing_common", language)]
-    notes = [_sentence(one, found, language) for one in found.regimes]
+    left = len(found.pairs) - MOST_SHOWN
+    notes = [t("import_nccl.more_rows", language, count=left)] if left > 0 else []
+    notes += [_sentence(one, language) for one in found.regimes]
     notes.append(t("import_nccl.noise", language, noise=format_share(found.noise)))
     for name in found.unlike:
         one, other = (
@@ -140,15 +147,26 @@ def _notes(found: Comparison, before: Reading, after: Reading, language: Languag
     return notes
 
 
-def _sentence(one: RegimeChange, found: Comparison, language: Language) -> str:
+def _sentence(one: RegimeChange, language: Language) -> str:
     first, last = one.sizes_bytes
     sizes = format_bytes(first)
     if last != first:
         sizes = f"{sizes} – {format_bytes(last)}"
-    return t(
+    said = t(
         f"import_nccl.changed.{one.change}",
         language,
         regime=t(f"import_nccl.regime.{one.regime}", language),
         sizes=sizes,
         change=change_text(one.ratio),
     )
+    return said + _exceptions(one, language)
+
+
+def _exceptions(one: RegimeChange, language: Language) -> str:
+    """The sizes that differ most from what is said of their regime; often none."""
+    most = sorted(one.against, key=lambda pair: -abs(math.log(pair.ratio)))[:_MOST_NAMED]
+    if not most:
+        return ""
+    named = sorted(most, key=lambda pair: pair.first.size_bytes)
+    found = [f"{format_bytes(p.first.size_bytes)} {change_text(p.ratio)}" for p in named]
+    return t("import_nccl.exceptions", language, count=len(one.against), found=found)

@@ -240,18 +240,24 @@ def _facts(run: ReadRun, language: Language) -> list[tuple[str, str]]:
     elif peak:
         found.append((name("fit"), doubt_text(fit, language)))
     if isinstance(verdict, Verdict):
-        key = "assumed" if verdict.is_fabric_assumed else "known"
-        values = {
-            "share": format_share(verdict.peak.share),
-            "expected": format_rate(verdict.peak.bus_bytes_per_s),
-            "fabric": verdict.fabric or NOTHING,
-        }
-        found.append((name("verdict"), t(f"import_nccl.verdict_{key}", language, **values)))
+        found.append((name("verdict"), _verdict_text(verdict, language)))
     elif peak:
         found.append((name("verdict"), doubt_text(verdict, language)))
     if run.command:
         found.append((name("command"), run.command))
     return found
+
+
+def _verdict_text(verdict: Verdict, language: Language) -> str:
+    """The share at the peak; measurements of a GPU inside one node know of no fabric."""
+    values = {
+        "share": format_share(verdict.peak.share),
+        "expected": format_rate(verdict.peak.bus_bytes_per_s),
+    }
+    if not verdict.fabric:
+        return t("import_nccl.verdict_bare", language, **values)
+    key = "assumed" if verdict.is_fabric_assumed else "known"
+    return t(f"import_nccl.verdict_{key}", language, fabric=verdict.fabric, **values)
 
 
 def _rows_table(run: ReadRun, language: Language) -> Table:

@@ -53,6 +53,16 @@ class RegimeChange:
     change: Change
 
     @property
+    def against(self) -> tuple[Pair, ...]:
+        """Rows that became slower or faster although the regime as a whole did not.
+
+        A mean hides them: half of the sizes slower and half faster is no change on average.
+        """
+        return tuple(
+            pair for pair in _quiet(self.pairs) if pair.change not in ("same", self.change)
+        )
+
+    @property
     def sizes_bytes(self) -> tuple[int, int]:
         """Smallest and largest size."""
         sizes = [pair.first.size_bytes for pair in self.pairs]
@@ -159,9 +169,14 @@ def _change_of(regime: Regime, pairs: Sequence[Pair], noise: float) -> RegimeCha
     own = tuple(pair for pair in pairs if pair.regime == regime)
     if not own:
         return None
-    quiet = [one for one in own if not one.first.is_outlier and not one.second.is_outlier] or own
+    quiet = _quiet(own)
     ratio = math.exp(sum(math.log(pair.ratio) for pair in quiet) / len(quiet))
     return RegimeChange(regime, own, ratio, _verdict(ratio, noise))
+
+
+def _quiet(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    """Those without an outlier; all where each has one."""
+    return [p for p in pairs if not p.first.is_outlier and not p.second.is_outlier] or pairs
 
 
 def _verdict(ratio: float, noise: float) -> Change:

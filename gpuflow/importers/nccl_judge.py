@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -78,7 +79,9 @@ def judge(reading: Reading, fabric: str | None = None) -> Verdict | Doubt:
     """
     named = catalog.fabric(fabric) if fabric else None
     if reading.gpu is None:
-        return Doubt("no_verdict_gpu")
+        return Doubt("no_verdict_gpu" if reading.gpu_name else "no_verdict_gpu_unsaid")
+    if any(doubt.code == "gpu_shared" for doubt in reading.doubts):
+        return Doubt("no_verdict_shared")
     if not reading.rows or reading.ranks is None or reading.nodes is None:
         return Doubt("no_verdict_unknown")
     if reading.collective is None or not 1 < reading.ranks <= MOST_RANKS:
@@ -186,23 +189,14 @@ def command_line(reading: Reading) -> str | None:
     options, raw = reading.raw.options, reading.raw
     threads, gpus = int(options.get("threads", 1)), int(options.get("gpus", 1))
     processes = max(1, (reading.ranks or threads * gpus) // max(threads * gpus, 1))
-    sizes = [row.size_bytes for row in reading.rows]
-    low = int(options.get("min_bytes", min(sizes, default=8)))
-    high = int(options.get("max_bytes", max(sizes, default=1 << 27)))
     program = _PROGRAMS.get(reading.collective, reading.collective)
-    words = [f"{program}_perf", "-b", str(low), "-e", str(high)]
-    if options.get("step_by") == "bytes":
-        words += ["-i", str(options.get("step", 1 << 20))]
-    else:
-        words += ["-f", str(options.get("step", 2))]
+    words = [f"{program}_perf", *_sizes(reading)]
     words += ["-t", str(threads)] if threads > 1 else []
     words += ["-g", str(gpus)]
-    kinds = reading.dtypes
-    if len(kinds) == 1 and kinds[0] != "float":
-        words += ["-d", kinds[0]]
-    redops = {row.redop for row in reading.rows} - {None, "none", "sum"}
-    if len(redops) == 1:
-        words += ["-o", shlex.quote(str(redops.pop()))]
+    redops = {row.redop for row in reading.rows if row.redop not in (None, "none")}
+    for option, kinds, usual in (("-d", reading.dtypes, "float"), ("-o", redops, "sum")):
+        if kinds and set(kinds) != {usual}:
+            words += [option, "all" if len(kinds) > 1 else shlex.quote(min(kinds))]
     for name, option in (("iterations", "-n"), ("warmup", "-w"), ("check", "-c")):
         if name in options:
             words += [option, str(options[name])]
@@ -213,3 +207,17 @@ def command_line(reading: Reading) -> str | None:
         spread = ["-N", str(processes // nodes)] if nodes > 1 and processes % nodes == 0 else []
         return " ".join(["mpirun", "-np", str(processes), *spread, *exported, *words])
     return " ".join([*settings, *words])
+
+
+def _sizes(reading: Reading) -> list[str]:
+    """Range and step of the sizes: as the header says, else as the rows have them."""
+    options = reading.raw.options
+    sizes = sorted({row.size_bytes for row in reading.rows})
+    low = int(options.get("min_bytes", min(sizes, default=8)))
+    # a header that the rows go beyond is that of another run
+    high = max(int(options.get("max_bytes", 0)), max(sizes, default=0)) or 1 << 27
+    step, by = options.get("step", 2), options.get("step_by")
+    apart = {after - before for before, after in pairwise(sizes)}
+    if by is None and len(sizes) > 2 and len(apart) == 1:
+        step, by = apart.pop(), "bytes"
+    return ["-b", str(low), "-e", str(high), "-i" if by == "bytes" else "-f", str(step)]

@@ -54,6 +54,7 @@ class Measured:
     """As printed; from size and time where two decimals are too few."""
     in_place_time_s: float | None
     in_place_bus_bytes_per_s: float | None
+    """Likewise; None where there is no time in place."""
     is_outlier: bool = False
 
 
@@ -306,21 +307,25 @@ def _measured(
         if time is None:
             continue
         seconds = time * unit
-        exact = factor * row.size_bytes / seconds
-        rate = bus * GB if bus is not None and bus >= 1 else exact
-        inside = in_time * unit if in_time else None
+        inside = in_time * unit if in_time and in_time > LEAST_TIME else None
+        moved = factor * row.size_bytes
         found.append(
             Measured(
                 size_bytes=row.size_bytes,
                 dtype=row.dtype,
                 redop=row.redop,
                 time_s=seconds,
-                bus_bytes_per_s=rate,
+                bus_bytes_per_s=_rate(bus, moved, seconds),
                 in_place_time_s=inside,
-                in_place_bus_bytes_per_s=in_bus * GB if in_bus is not None else None,
+                in_place_bus_bytes_per_s=_rate(in_bus, moved, inside) if inside else None,
             )
         )
     return tuple(_with_outliers(found))
+
+
+def _rate(printed: float | None, moved: float, time_s: float) -> float:
+    """Bus bandwidth (bytes/s): as printed (GB/s), from the time where two decimals are too few."""
+    return printed * GB if printed is not None and printed >= 1 else moved / time_s
 
 
 def _unit(raw: RawRun, rows: Sequence[RawRow], doubts: list[Doubt]) -> float:

@@ -83,6 +83,28 @@ def test_it_is_told_to_people(language: str, gpuflow: Gpuflow, tmp_path: Path) -
     assert {row["regime"] for row in rows} == {"latency", "middle", "bandwidth"}
 
 
+def test_sizes_that_an_average_hides_are_named(gpuflow: Gpuflow, tmp_path: Path) -> None:
+    before = write(tmp_path / "before.log", 16.0, 400.0)
+    after = tmp_path / "after.log"
+    lines = Path(before).read_text("utf-8").splitlines()
+    changed = {"64 ": 1.5, "128 ": 1 / 1.5}
+    for place, line in enumerate(lines):
+        for size, times in changed.items():
+            if line.startswith(size):
+                cells = line.split()
+                cells[5] = cells[9] = f"{float(cells[5]) * times:.2f}"
+                lines[place] = " ".join(cells)
+    after.write_text("\n".join(lines), "utf-8")
+    latency = compared(gpuflow, before, str(after))["regimes"][0]
+    assert (latency["change"], latency["rows_slower"], latency["rows_faster"]) == ("same", 1, 1)
+    for language, words in (("en", "Other than the average"), ("zh", "与平均值不符的大小")):
+        asked = ("import", "nccl", before, str(after), "--compare", "--lang", language)
+        said = " ".join(gpuflow(*asked).out.split())
+        assert words in said
+        assert "128 B −33.3 %" in said
+        assert "64 B +50 %" not in said  # an outlier in the second log, marked as such
+
+
 def test_logs_without_a_collective_in_common_are_refused(gpuflow: Gpuflow, tmp_path: Path) -> None:
     one = write(tmp_path / "one.log", 16.0, 400.0)
     result = gpuflow("import", "nccl", one, "--compare", "--format", "json")

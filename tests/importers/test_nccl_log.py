@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from gpuflow.errors import ImportFormatError
-from gpuflow.importers import nccl_log
+from gpuflow.importers import nccl_lines, nccl_log
 from gpuflow.importers.nccl_fit import LogFit, fit_log
 from gpuflow.importers.nccl_judge import Verdict, command_line, judge
 from gpuflow.importers.nccl_log import read_log, read_runs
@@ -247,7 +247,75 @@ def test_runs_are_judged_and_can_be_repeated() -> None:
     )
     words = "all_reduce_perf -b 8 -e 16777216 -f 2 -g 4 -n 20 -w 5 -c 1"
     assert command_line(reading) == words
-    assert isinstance(judge(read("headless.log")[0]), Doubt)
+    unsaid = judge(read("headless.log")[0])
+    assert isinstance(unsaid, Doubt)
+    assert unsaid.code == "no_verdict_gpu_unsaid"
+
+
+def test_ranks_that_share_a_gpu_are_held_against_no_expectation() -> None:
+    ranks = "".join(
+        f"#  Rank {rank} Group 0 Pid 1 on h device 0 [0x1b] NVIDIA H100 80GB HBM3\n"
+        for rank in (0, 1)
+    )
+    rows = "".join(
+        f"{size} {size // 4} float sum -1 99.0 {size / 99e3:.2f} {size / 99e3:.2f} 0 N/A\n"
+        for size in (2**20, 2**21)
+    )
+    found = judge(understand(read_runs(io.StringIO(ranks + rows), "all_reduce.log")[0]))
+    assert isinstance(found, Doubt)
+    assert found.code == "no_verdict_shared"
+
+
+ODD_ROW = (
+    "{size} {count} {dtype} {redop} -1 20.0 {rate:.2f} {rate:.2f} 0 10.0 {fast:.2f} {fast:.2f} 0"
+)
+
+
+def odd(*rows: tuple[int, str, str], header: str = "") -> Reading:
+    """A run of two ranks with rows of these sizes, types and operations."""
+    text = [
+        ODD_ROW.format(
+            size=size,
+            count=size // 4,
+            dtype=dtype,
+            redop=redop,
+            rate=size / 20e3,
+            fast=size / 10e3,
+        )
+        for size, dtype, redop in rows
+    ]
+    raw = read_runs([header, *text], "all_reduce.log")[0]
+    return understand(raw, Known(ranks=2, collective="all_reduce"))
+
+
+@pytest.mark.parametrize(
+    ("reading", "words"),
+    [
+        (odd(*((size, "float", "sum") for size in (3072, 4096, 5120))), "-b 3072 -e 5120 -i 1024"),
+        (odd(*((size, "float", "sum") for size in (1024, 2048, 4096))), "-b 1024 -e 4096 -f 2"),
+        (odd((8, "float", "sum"), (8, "float", "max")), "-o all"),
+        (odd((8, "half", "max")), "-d half -o max"),
+        (odd((8, "float", "sum"), (8, "half", "sum")), "-d all"),
+        (
+            odd(
+                (8192, "float", "sum"),
+                header="# nThread 1 nGpus 1 minBytes 8 maxBytes 4096 step: 2(factor)",
+            ),
+            "-b 8 -e 8192 -f 2",
+        ),
+    ],
+    ids=["equal steps", "factors", "two operations", "one of each", "two types", "other header"],
+)
+def test_the_command_to_repeat_a_run_measures_what_its_rows_hold(
+    reading: Reading, words: str
+) -> None:
+    assert words in str(command_line(reading))
+
+
+def test_small_bus_bandwidths_are_as_exact_in_place_as_out_of_place() -> None:
+    row = odd((8, "float", "sum")).rows[0]
+    assert row.bus_bytes_per_s == pytest.approx(8 / 20e-6)
+    assert row.in_place_bus_bytes_per_s == pytest.approx(8 / 10e-6)
 
 
 def test_nothing_from_the_log_gets_into_a_shell() -> None:
@@ -296,8 +364,38 @@ def test_figures_out_of_this_world_are_left_out() -> None:
 def test_a_log_without_end_is_not_read_to_the_end() -> None:
     row = "      1024    256   float  sum  -1  9.0 0.11 0.17 0  9.0 0.11 0.17 0\n"
     lines = iter([row] * (nccl_log.MOST_ROWS_LOOKED_AT + 100))
-    read_runs(lines, "endless.log")
+    runs = read_runs(lines, "endless.log")
     assert next(lines) == row
+    assert "log_cut" in codes(understand(runs[-1]))
+    whole = read_runs([row] * nccl_log.MOST_ROWS_LOOKED_AT, "just.log")
+    assert "log_cut" not in codes(understand(whole[-1]))
+
+
+def test_a_row_is_found_behind_words_that_look_like_its_type() -> None:
+    row = "       8       2   float  sum  -1  9.0 0.11 0.17 0  9.0 0.11 0.17 0"
+    for before in ("", "rank0|", "took 3 float ops, 4 int ops: "):
+        found = nccl_lines.read_row(before + row, None)
+        assert found is not None
+        assert (found.size_bytes, found.count, found.dtype) == (8, 2, "float")
+    for before in ("1:", "0x", "1.", "12345678901234567"):
+        assert nccl_lines.read_row(before + row.strip(), None) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "collective"),
+    [
+        ("./build/all_reduce_perf -b 8", "all_reduce"),
+        ("+ mpirun alltoall_perf_mpi", "all_to_all"),
+        ("sendrecv_perf then reduce_scatter_test", "reduce_scatter"),
+        ("my_all_reduce_perf", None),
+        ("averylongnameofthem_all_reduce_perf", None),
+        ("all_reduce_perf_old", None),
+        ("cublas_perf and gather_perf and cudnn_perf", "gather"),
+        ("bench.sh -t broadcast", "broadcast"),
+    ],
+)
+def test_programs_are_told_by_their_whole_name(line: str, collective: str | None) -> None:
+    assert nccl_lines.collective_of(line) == collective
 
 
 def test_broken_logs_never_raise() -> None:
