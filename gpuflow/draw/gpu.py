@@ -28,6 +28,8 @@ FOLLOWED = "▸"
 FULL, FREE = "▇", "─"
 PADDED = 12
 """Cells of a box from which on blanks stand beside what is in it."""
+LEAST_CHIP = 8
+"""Cells of a chip after its sign, beside which its layer has room."""
 MIN_BAR = 3
 """Cells of a KV bar worth drawing beside figures."""
 
@@ -302,9 +304,10 @@ class GpuPainter:
         x = self.canvas.put(rect.x, rect.y, name, "accent" if is_followed else "strong")
         x = self.canvas.put(x, rect.y, sign, role)
         room = rect.right - x
-        short = self.layer_words(gpu)[1]
-        if room >= 9 + len(short):
-            x = self.canvas.put(x + 1, rect.y, short.ljust(5), role)
+        # Room for the layer is kept or not, whether one is at work or none: bars stay in columns.
+        label = len("{0}/{0}".format(max(stage.layers for stage in self.state.gpus.stages)))
+        if room >= LEAST_CHIP + label:
+            x = self.canvas.put(x + 1, rect.y, self.layer_words(gpu)[1].ljust(label), role)
             room = rect.right - x
         if room >= 5:
             bar(self.canvas, Rect(x + 1, rect.y, room - 2, 1), self.kv_part(gpu), "kv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -113,3 +114,18 @@ def test_nodes_that_are_no_neighbours_are_not_told_as_a_range(
     text = draw_play(view_at((120, 40), "en", 5.0, overrides=overrides, focus=focus)).text()
     assert "nodes 0, 4 ─" in text
     assert "nodes 0–4" not in text
+
+
+def test_bars_of_small_gpus_stand_under_each_other_whoever_works(
+    view_at: At, moments_of: Callable[..., Moments], middle_of: At
+) -> None:
+    overrides: dict[str, object] = {**MANY, "pp": 8}
+    moments = moments_of(**overrides)
+    for step in (2, 4):
+        moment_s = middle_of(moments, step, "all_reduce")
+        view = view_at((200, 60), "en", moment_s, overrides=overrides)
+        rows = draw_play(view).text().split("\n")
+        chips = [row for row in rows if re.match(r" │ +\d+[·⇄●]", row)]
+        places = {tuple((m.start(), m.end()) for m in re.finditer("[▇─]+", r)) for r in chips}
+        assert len(chips) == 8
+        assert len(places) == 1
