@@ -260,3 +260,17 @@ def stage_layers(scenario: Scenario, stage: int) -> range:
         return range(start, start + listed[stage])
     per_stage = len(scenario.model.layers) // scenario.parallel.pp
     return range(stage * per_stage, (stage + 1) * per_stage)
+
+
+def layer_at(scenario: Scenario, stage: int | None, number: int) -> LayerSpec:
+    """The layer of that number in a stage, from 1; the model's first where there is none.
+
+    Args:
+        scenario: Its model and split.
+        stage: Pipeline stage; None: no stage works alone.
+        number: Place within the stage; 0: the work is not of one layer.
+    """
+    layers = scenario.model.layers
+    if not number or stage is None:
+        return layers[0]
+    return layers[stage_layers(scenario, stage)[number - 1]]

@@ -60,8 +60,6 @@ _SIMULATED_LAUNCH: dict[str, Launch] = {
 LAUNCHES = tuple(_SIMULATED_LAUNCH)
 """Launch modes of the measurements and of the simulation; the two *-tests, profiler and stream are
 back to back in a stream."""
-ENGINE_LAUNCHES = frozenset({"custom", "fused"})
-"""What only an engine's own kernel can be."""
 
 
 class Choice(NamedTuple):

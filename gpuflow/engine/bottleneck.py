@@ -13,7 +13,7 @@ from typing import Literal
 
 from gpuflow.cluster.cost import CostModel, PassShape, decode_shape, prefill_shape
 from gpuflow.cluster.mesh import Mesh, mesh_of
-from gpuflow.cluster.parameters import stage_layers
+from gpuflow.cluster.parameters import layer_at
 from gpuflow.engine.collective_time import collective_time, hop_time
 from gpuflow.engine.timeline import Span, Timeline
 from gpuflow.scenario.spec import Phase, Scenario, TrafficClass
@@ -104,10 +104,7 @@ class _Sorter:
 
     def _compute(self, span: Span) -> tuple[float, Resource]:
         """Fixed seconds of a part, and what takes the rest of its time."""
-        layers = self.scenario.model.layers
-        layer = layers[0]
-        if span.layer and span.stage is not None:
-            layer = layers[stage_layers(self.scenario, span.stage)[span.layer - 1]]
+        layer = layer_at(self.scenario, span.stage, span.layer)
         part = span.part or "sampling"
         key = (part, id(layer))
         if key not in self._shares:

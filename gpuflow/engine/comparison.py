@@ -14,7 +14,7 @@ from typing import Literal
 from gpuflow.cluster.cost import CostModel, decode_shape, prefill_shape
 from gpuflow.cluster.memory import largest_batch, stage_memories
 from gpuflow.cluster.mesh import mesh_of
-from gpuflow.cluster.parameters import stage_layers
+from gpuflow.cluster.parameters import layer_at
 from gpuflow.engine.bottleneck import Resource, time_parts
 from gpuflow.engine.collective_time import collective_time, fabric_of, hop_time
 from gpuflow.engine.timeline import Span, Timeline, TimeSource, tokens_per_s
@@ -242,7 +242,7 @@ def _work(timeline: Timeline, phase: Phase) -> Work:
     counts: dict[tuple[ComputePart, int], tuple[int, LayerSpec]] = {}
     for span in timeline.spans:
         if span.phase == phase and span.kind == "compute" and span.part is not None:
-            layer = _layer(scenario, span)
+            layer = layer_at(scenario, span.stage, span.layer)
             key = (span.part, id(layer))
             counts[key] = (counts.get(key, (0, layer))[0] + 1, layer)
     costs = [(n, cost.part(part, layer, shape)) for (part, _), (n, layer) in counts.items()]
@@ -252,10 +252,3 @@ def _work(timeline: Timeline, phase: Phase) -> Work:
         peak_flop_per_s=cost.peak,
         memory_bytes_per_s=cost.memory_rate,
     )
-
-
-def _layer(scenario: Scenario, span: Span) -> LayerSpec:
-    layers = scenario.model.layers
-    if not span.layer or span.stage is None:
-        return layers[0]
-    return layers[stage_layers(scenario, span.stage)[span.layer - 1]]

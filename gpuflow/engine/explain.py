@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from gpuflow.cluster.cost import PassShape, decode_shape, prefill_shape
-from gpuflow.cluster.parameters import stage_layers
+from gpuflow.cluster.parameters import layer_at
 from gpuflow.engine.explain_cost import ListeningCost, PartFormula
 from gpuflow.engine.explain_memory import memory_figures
 from gpuflow.engine.explain_traffic import Messages, link_figures, traffic_figures
@@ -202,10 +202,7 @@ class Parts:
         return span.phase, part, id(self._layer(span)) if is_of_layer else 0
 
     def _layer(self, span: Span) -> LayerSpec:
-        layers = self.scenario.model.layers
-        if not span.layer or span.stage is None:
-            return layers[0]
-        return layers[stage_layers(self.scenario, span.stage)[span.layer - 1]]
+        return layer_at(self.scenario, span.stage, span.layer)
 
     def terms(self, spans: Sequence[Span]) -> list[Term]:
         """What a step computes, part by part."""

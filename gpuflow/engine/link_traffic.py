@@ -110,11 +110,11 @@ def message_of(span: Span) -> Message | None:
         span.root,
         round(span.message_size_bytes),
         span.traffic_class,
-        _time_s(span),
+        whole_seconds(span),
     )
 
 
-def _time_s(span: Span) -> float:
+def whole_seconds(span: Span) -> float:
     """Time of a message; of one that computing hides more than it shows."""
     rate = span.bus_bandwidth_bytes_per_s
     if not rate or not span.collective:

@@ -16,7 +16,7 @@ import numpy as np
 from gpuflow.cluster.cost import CostModel, PassShape
 from gpuflow.cluster.elementwise import amount
 from gpuflow.cluster.mesh import Groups, Mesh, mesh_of
-from gpuflow.cluster.parameters import stage_layers
+from gpuflow.cluster.parameters import layer_at
 from gpuflow.engine.collective_time import collective_time, hop_time, message_size
 from gpuflow.engine.overlap import LEAST_TOKENS, exposed_share, half_of
 from gpuflow.engine.plan import Planner, Task
@@ -140,7 +140,7 @@ def _summed(scenario: Scenario, tasks: tuple[Task, ...]) -> dict[Phase, tuple[Te
     for task in tasks:
         if task.kind == "host":
             continue
-        phase, layer = scenario.steps[task.step].phase, _layer(scenario, task)
+        phase, layer = scenario.steps[task.step].phase, layer_at(scenario, task.stage, task.layer)
         crosses = mesh.crosses_nodes(task.groups)
         what = (task.kind, task.part, task.collective, task.payload, len(task.groups[0]), crosses)
         place: tuple[object, ...] = (phase, *what, task.layer > 0)
@@ -167,11 +167,3 @@ def _summed(scenario: Scenario, tasks: tuple[Task, ...]) -> dict[Phase, tuple[Te
             )
         )
     return {phase: tuple(found) for phase, found in terms.items()}
-
-
-def _layer(scenario: Scenario, task: Task) -> LayerSpec:
-    """The model's layer that a task works on; the first one where it works on none."""
-    layers = scenario.model.layers
-    if not task.layer or task.stage is None:
-        return layers[0]
-    return layers[stage_layers(scenario, task.stage)[task.layer - 1]]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gpuflow.cluster.fabric import Fabric, build_fabric
 from gpuflow.cluster.mesh import mesh_of
 from gpuflow.cluster.traffic import link_bytes
-from gpuflow.collectives.oracle import bus_factor
+from gpuflow.engine.link_traffic import whole_seconds
 from gpuflow.engine.timeline import Span, Timeline, TimeSource
 from gpuflow.scenario.spec import Payload, Phase, TrafficClass
 
@@ -126,13 +126,5 @@ def _seconds_of(spans: list[Span], rank: int) -> float:
         key = id(span.groups)
         if key not in belongs:
             belongs[key] = any(rank in group for group in span.groups)
-        total += _whole_seconds(span) if belongs[key] else 0.0
+        total += whole_seconds(span) if belongs[key] else 0.0
     return total
-
-
-def _whole_seconds(span: Span) -> float:
-    """How long a message takes, also where most of it is hidden behind computing."""
-    if not span.bus_bandwidth_bytes_per_s:
-        return span.duration_s
-    factor = bus_factor(span.collective or "", len(span.groups[0]))
-    return factor * span.message_size_bytes / span.bus_bandwidth_bytes_per_s
