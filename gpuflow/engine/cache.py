@@ -85,12 +85,19 @@ class CacheFill:
             held = self.cost.layer_kv_bytes(layer, workload.prompt_tokens)
             return workload.batch * held / self._passes
         held = self.cost.layer_kv_bytes(layer, before + 1) - self.cost.layer_kv_bytes(layer, before)
-        return workload.batch * held / workload.micro_batches
+        return workload.batch * held / self._turns
 
     @property
     def _passes(self) -> int:
         pipelining = self.timeline.pipelining
         return pipelining.prefill_passes if pipelining is not None else 1
+
+    @property
+    def _turns(self) -> int:
+        """Groups that write one after the other; 1 where the others do so in the lap's own time."""
+        pipelining = self.timeline.pipelining
+        waits = pipelining is not None and pipelining.lap_wait_s > 0
+        return self.timeline.scenario.workload.micro_batches if waits else 1
 
     def _folded(self, span: Span, stage: int, before: int) -> float:
         workload = self.timeline.scenario.workload
@@ -98,7 +105,7 @@ class CacheFill:
             return self._whole(stage, workload.prompt_tokens) * (1 - 1 / self._passes)
         lap = self._whole(stage, before + 1) - self._whole(stage, before)
         if span.fold == "groups":
-            return lap * (1 - 1 / workload.micro_batches)
+            return lap * (1 - 1 / self._turns)
         if workload.context_tokens is not None:
             return 0.0
         end = workload.prompt_tokens + self.timeline.laps

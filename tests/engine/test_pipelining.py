@@ -79,6 +79,15 @@ def test_the_whole_cache_is_there_at_the_end() -> None:
         assert estimate(run(pp=2, **more)).memory[0].kv_bytes == pytest.approx(plain)
 
 
+def test_groups_that_need_no_turn_of_their_own_fill_the_cache_too() -> None:
+    """Two groups on four stages: the second one's token comes within the first one's lap."""
+    plain, cut = (run(pp=4, output=3, **more) for more in ({}, {"micro_batches": 2}))
+    assert cut.pipelining is not None
+    assert cut.pipelining.lap_wait_s == 0
+    found, wanted = estimate(cut).memory[0].kv_bytes, estimate(plain).memory[0].kv_bytes
+    assert found == pytest.approx(wanted, rel=1e-9)
+
+
 def test_links_carry_all_passes() -> None:
     plain, cut = (estimate(run(pp=2, tp=2, **more)) for more in ({}, {"chunk": 1024}))
     assert sum(link.size_bytes for link in cut.links) == pytest.approx(
