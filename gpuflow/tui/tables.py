@@ -30,6 +30,8 @@ def table_frame(
     language: Language,
     width: int,
     before: RequirementTable | None = None,
+    *,
+    is_recorded: bool = False,
 ) -> Frame:
     """The table and its conclusions at a width, as tall as they need to be.
 
@@ -38,11 +40,18 @@ def table_frame(
         language: In which language.
         width: Cells.
         before: The table before something was changed; verdicts that differ are marked.
+        is_recorded: A recording is played: the rule of thumb alone, and why.
     """
     room = max(width, _NARROWEST) - 2
     main, conclusions = requirement_view(table, language, room, before)
     main = replace(main, title=f"{t('table.fold', language)} {main.title}")
-    tables = [main] if fits(main, room, folded=True) else _in_two(table, language, before)
+    if is_recorded:
+        rules, _ = _in_two(table, language, before)
+        tables = [replace(rules, intro=(t("table.recorded", language),))]
+    elif fits(main, room, folded=True):
+        tables = [main]
+    else:
+        tables = _in_two(table, language, before)
     parts = [grid_text(part, room, _paint) for part in (*tables, conclusions)]
     lines = "\n\n".join(parts).split("\n")
     canvas = Canvas(width, len(lines))

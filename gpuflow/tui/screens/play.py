@@ -128,7 +128,10 @@ class PlayScreen(WhatIfKeys):
         # One column is left for the scroll bar.
         table = self.player.playing.requirements
         before = self.player.what_if.original_table()
-        frame = table_frame(table, self.player.language, max(width - 1, 1), before)
+        is_recorded = self.player.playing.timeline.recording is not None
+        frame = table_frame(
+            table, self.player.language, max(width - 1, 1), before, is_recorded=is_recorded
+        )
         # A small screen has no picture to leave in sight.
         room = height - bar_rows - (STAGE_ROWS if fits(width, height) else 1)
         sheet.styles.height = max(min(frame.height + 1, room), 3)
