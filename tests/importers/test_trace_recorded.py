@@ -107,6 +107,24 @@ def test_what_has_no_layers_is_one_step(traces: Any) -> None:
     assert "TP 1/8" not in drawn
 
 
+def test_talk_on_two_streams_keeps_its_count_its_time_and_its_bandwidth(traces: Any) -> None:
+    said = {"Collective name": "allreduce", "dtype": "Float", "Group size": 8}
+    name, sizes = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", {"In msg nelems": 1000}
+    events = [traces.kernel(f"gemm_{n}", 100.0 * n, 90) for n in range(4)]
+    # The second begins beside the first and goes on; the third is hidden in the second.
+    for start, length, stream in ((10, 40, 20), (30, 60, 21), (60, 10, 22)):
+        events.append(traces.kernel(name, start, length, stream, **said, **sizes))
+    timeline = timeline_of(traces.write(traces.document(events)))
+    check(timeline)
+    shown = [span for span in timeline.spans if span.collective]
+    assert [1e6 * span.duration_s for span in shown] == pytest.approx([40, 40])
+    bus = [4000 * 7 / 4 / length for length in (40e-6, 60e-6)]
+    assert [span.bus_bandwidth_bytes_per_s for span in shown] == pytest.approx(bus)
+    network = timeline.scenario.steps[0].network.en
+    assert "3 × all_reduce of 3.91 KiB in 110 µs" in network
+    assert "10 µs to 60 µs, 40 µs in the median" in timeline.scenario.steps[0].latency.en
+
+
 def test_all_kinds_of_collectives_can_be_drawn() -> None:
     timeline = timeline_of(DATA / "hidden.json")
     check(timeline)

@@ -38,6 +38,8 @@ class Piece(NamedTuple):
     end_s: float
     mark: Mark
     talk: Talk | None
+    whole_s: float = 0.0
+    """Of the talk, what runs before or behind the piece included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,16 @@ def cut_of(reading: Reading) -> Cut | None:
     )
 
 
+def talks_in(queue: Queue, start_s: float, end_s: float) -> list[tuple[Talk, float]]:
+    """Talk that starts in a stretch of time, on any queue, each with its whole length in seconds.
+
+    Pieces leave out what runs beside other talk; this does not.
+    """
+    low, high = np.searchsorted(queue.talk_start_s, (start_s - 1e-12, end_s - 1e-12)).tolist()
+    lengths = queue.talk_end_s[low:high] - queue.talk_start_s[low:high]
+    return list(zip(queue.talks[low:high], lengths.tolist(), strict=True))
+
+
 def _range(reading: Reading, queue: Queue) -> tuple[int, int]:
     if reading.step is None:
         return 0, len(queue.names)
@@ -94,8 +106,8 @@ def _range(reading: Reading, queue: Queue) -> tuple[int, int]:
     def oddness(place: int) -> tuple[int, float]:
         first, last = repeat.first[place], repeat.last[place]
         begin, end = queue.start_s[first], queue.end_s[last - 1]
-        inside = (queue.talk_start_s >= begin) & (queue.talk_start_s < end)
-        unknown = sum(queue.talks[i].kind == "unknown" for i in np.flatnonzero(inside).tolist())
+        talks = talks_in(queue, float(begin), float(end))
+        unknown = sum(talk.kind == "unknown" for talk, _ in talks)
         following = queue.start_s[last] if last < len(queue.names) else end
         return unknown, abs(float(following - begin) - usual)
 
@@ -175,7 +187,8 @@ def _pieces(queue: Queue, start_s: float, end_s: float, marks: list[Mark]) -> li
             continue
         found += _computing(clock_s, begin_s, marks, times)
         mark = marks[max(int(np.searchsorted(times, begin_s, side="right")) - 1, 0)]
-        found.append(Piece(begin_s, finish_s, mark, queue.talks[place]))
+        whole_s = float(queue.talk_end_s[place] - queue.talk_start_s[place])
+        found.append(Piece(begin_s, finish_s, mark, queue.talks[place], whole_s))
         clock_s = finish_s
     found += _computing(clock_s, end_s, marks, times)
     return found

@@ -21,19 +21,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-Kind = Literal[
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-    "broadcast",
-    "reduce",
-    "scatter",
-    "gather",
-    "send_recv",
-    "barrier",
-    "unknown",
-]
+from gpuflow.scenario.spec import Collective
+
+Kind = Collective | Literal["barrier", "unknown"]
 """Names of collectives as everywhere in the project; unknown: it is communication and nothing says
 of which kind."""
 Role = Literal["", "dispatch", "combine", "notify"]

@@ -163,10 +163,9 @@ def _span(index: int, piece: Piece, step: int, cut: Cut, scenario: Scenario, pha
     talk = piece.talk
     if talk is None:
         return common
-    groups = _groups(talk.ranks or n_ranks, n_ranks)
-    if talk.kind in {"unknown", "barrier"} or not groups:
+    groups, kind = _groups(talk.ranks or n_ranks, n_ranks), talk.kind
+    if kind == "unknown" or kind == "barrier" or not groups:
         return replace(common, part=None, groups=())
-    kind: Collective = talk.kind  # type: ignore[assignment]
     size = float(talk.size_bytes or 0)
     wire = bus_factor(kind, len(groups[0])) * size
     return replace(
@@ -179,7 +178,7 @@ def _span(index: int, piece: Piece, step: int, cut: Cut, scenario: Scenario, pha
         traffic_class="tp",
         groups=groups,
         message_size_bytes=size,
-        bus_bandwidth_bytes_per_s=wire / common.duration_s if size else None,
+        bus_bandwidth_bytes_per_s=wire / piece.whole_s if size else None,
     )
 
 

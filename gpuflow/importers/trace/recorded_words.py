@@ -9,9 +9,10 @@ from pathlib import PurePath
 import numpy as np
 
 from gpuflow.cells import sanitise
-from gpuflow.importers.trace.cut import Cut, Piece
+from gpuflow.importers.trace.cut import Cut, Piece, talks_in
 from gpuflow.importers.trace.names import compute_kind
 from gpuflow.importers.trace.reading import Reading
+from gpuflow.importers.trace.talks import Talk
 from gpuflow.scenario.spec import Language, Phase, StepSpec, Text
 from gpuflow.units import format_bytes, format_share, format_time
 from gpuflow.words import t
@@ -79,6 +80,13 @@ def _window(told: Told, section: int) -> tuple[float, float]:
     return pieces[0].start_s, pieces[-1].end_s
 
 
+def _talks(told: Told, section: int) -> list[tuple[Talk, float]]:
+    """The section's talk that starts in it, with its seconds."""
+    queue = told.reading.queue
+    start_s, end_s = _window(told, section)
+    return [] if queue is None else talks_in(queue, start_s, end_s)
+
+
 def _kernels(told: Told, section: int) -> np.ndarray:
     """Places of the section's kernels in the busiest queue."""
     queue = told.reading.queue
@@ -129,10 +137,8 @@ def _detail(told: Told, section: int, language: Language) -> str:
 def _network(told: Told, section: int, language: Language) -> str:
     """Collectives by kind, size and time."""
     groups: dict[tuple[str, int | None], list[float]] = {}
-    for piece in told.pieces(section):
-        if piece.talk is not None:
-            key = (piece.talk.kind, piece.talk.size_bytes)
-            groups.setdefault(key, []).append(piece.end_s - piece.start_s)
+    for talk, length in _talks(told, section):
+        groups.setdefault((talk.kind, talk.size_bytes), []).append(length)
     if not groups:
         return _word("no_talk", language)
     parts = [_talk_text(kind, size, times, language) for (kind, size), times in groups.items()]
@@ -151,7 +157,7 @@ def _talk_text(kind: str, size: int | None, times: Iterable[float], language: La
 def _latency(told: Told, section: int, language: Language) -> str:
     """How even the times are, and what the picture cannot know."""
     head = told.reading.head
-    lengths = [p.end_s - p.start_s for p in told.pieces(section) if p.talk is not None]
+    lengths = [length for _, length in _talks(told, section)]
     parts = []
     if len(lengths) == 1:
         parts.append(_word("latency_one", language, time=format_time(lengths[0])))
