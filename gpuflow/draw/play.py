@@ -18,7 +18,9 @@ from gpuflow.draw.texts import (
     draw_all_texts,
     draw_tab_panel,
     draw_tabs,
+    has_panel,
     panel_room,
+    panel_width,
     summary_room,
     text_pages,
 )
@@ -29,8 +31,6 @@ from gpuflow.draw.zoom import draw_picture, picture_height
 
 FULL_WIDTH, FULL_HEIGHT = 80, 24
 """From here on all parts of the screen have a place."""
-WIDE_WIDTH, WIDE_ROWS = 116, 34
-"""From here on texts stand beside the stage instead of under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def layout_of(view: PlayView) -> Layout:
     keys = key_rows(view)
     rows = view.height - keys
     header = 2 if rows >= 25 else 1
-    if view.width >= WIDE_WIDTH and rows >= WIDE_ROWS:
+    if has_panel(view.width, rows):
         return _wide(view, rows, header, keys)
     return _narrow(view, rows, header, keys)
 
@@ -151,7 +151,7 @@ def _wide(view: PlayView, rows: int, header: int, keys: int) -> Layout:
     lanes = min(stages, 4) + 1
     bottom = 7 + lanes + 2
     height = rows - header - bottom
-    right = min(max(view.width * 37 // 100, 42), 84)
+    right = panel_width(view.width)
     stage = Rect(1, header, view.width - right - 3, height)
     # What the stage leaves over goes to the panels under it, until they have room for all.
     spare = height - picture_height(view, stage)

@@ -6,14 +6,15 @@ from string import ascii_uppercase
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.bound import first_key
+from gpuflow.draw.texts import has_panel, panel_width
 from gpuflow.draw.view import Caption, Scene
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.question_choice import Choice, Question, written
 from gpuflow.engine.questions import questions
 from gpuflow.units import Quantity
 
-ROOMY_WIDTH, ROOMY_ROWS = 116, 34
-"""From here on every choice has a row of its own."""
+KEY_ROWS = 1
+"""Rows of key hints while a question is open, on a screen that has a panel for its words."""
 LONG_WIDTH = 76
 """Narrower screens get a shorter title."""
 PAGE_MARK = 10
@@ -165,14 +166,10 @@ def _hint(scene: Scene, key: str, title: str, size: tuple[int, int]) -> str:
     has_one_page = size[0] >= LONG_WIDTH and key == "ask.hint"
     room = size[0] - 4 - cell_width(title) - (0 if has_one_page else PAGE_MARK)
     if _is_roomy(size):
-        room = _panel_width(size[0]) - 4
+        room = panel_width(size[0]) - 4
     return next((form for form in forms if cell_width(form) <= room), forms[-1])
 
 
-def _panel_width(width: int) -> int:
-    """Cells of the panel of words beside the stage, its frame included."""
-    return min(max(width * 37 // 100, 42), 84)
-
-
 def _is_roomy(size: tuple[int, int]) -> bool:
-    return size[0] >= ROOMY_WIDTH and size[1] >= ROOMY_ROWS
+    """Whether every choice has a row of its own."""
+    return has_panel(size[0], size[1] - KEY_ROWS)

@@ -7,6 +7,19 @@ from gpuflow.draw.canvas import Canvas, Piece, Rect, width_of
 from gpuflow.draw.view import TABS, PlayView
 from gpuflow.draw.wrap import pages, wrap
 
+WIDE_WIDTH, WIDE_ROWS = 116, 34
+"""Cells, and rows beside those of the key hints, from which texts stand beside the stage."""
+
+
+def has_panel(width: int, rows: int) -> bool:
+    """Whether texts stand in a panel beside the stage instead of under it."""
+    return width >= WIDE_WIDTH and rows >= WIDE_ROWS
+
+
+def panel_width(width: int) -> int:
+    """Cells of that panel, its frame included."""
+    return min(max(width * 37 // 100, 42), 84)
+
 
 def step_heading(view: PlayView) -> str:
     """Number and title of the step."""

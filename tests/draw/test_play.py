@@ -12,10 +12,12 @@ from gpuflow.draw.ascii import to_ascii
 from gpuflow.draw.canvas import Canvas, Rect
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.play import draw_play, layout_of, page_count
+from gpuflow.draw.questions import question_caption
 from gpuflow.draw.roles import ROLES
 from gpuflow.draw.stage import draw_stage
 from gpuflow.draw.view import PlayView, Scene
 from gpuflow.engine.moment import Moments
+from gpuflow.engine.questions import questions
 from gpuflow.scenario.spec import Language
 from gpuflow.tui.playhead import SPEEDS
 from gpuflow.units import format_time
@@ -353,3 +355,14 @@ def test_a_scenario_without_takeaways_is_drawn_as_before(
     assert differing
     assert min(differing) > area.y + 10
     assert max(differing) < area.bottom
+
+
+@pytest.mark.parametrize("height", [33, 34, 35, 36])
+def test_choices_have_rows_of_their_own_where_there_is_a_panel_for_them(
+    height: int, view_at: Callable[..., PlayView], moments_of: Callable[..., Moments]
+) -> None:
+    asked = questions(moments_of())
+    scene = view_at((120, height), "en", 0.0).scene
+    caption = question_caption(scene, asked[0], (1, len(asked)), (120, height))
+    view = view_at((120, height), "en", asked[0].moment_s, caption=caption)
+    assert ("\n" in caption.text) is layout_of(view).is_wide
