@@ -40,6 +40,7 @@ def loaded_by(*arguments: str) -> set[str]:
         (("table",), {"textual", "rich"}),
         (("estimate",), {"textual", "rich"}),
         (("play", "--plain"), {"textual", "rich"}),
+        (("play", "--print"), {"textual", "rich"}),
         (("list", "models"), {"numpy", "textual", "rich"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -56,6 +57,7 @@ def test_a_verb_loads_no_more_than_it_needs(arguments: tuple[str, ...], absent: 
         ("gpuflow.scenario.load", {"rich", "textual", "typer", "numpy"}),
         ("gpuflow.exporters.tables", {"rich", "textual", "typer", "numpy"}),
         ("gpuflow.draw.play", {"rich", "textual", "typer"}),
+        ("gpuflow.tui.player", {"textual", "typer"}),
     ],
 )
 def test_a_room_loads_nothing_from_above(module: str, absent: set[str]) -> None:

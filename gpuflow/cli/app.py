@@ -12,7 +12,6 @@ import typer
 from gpuflow import __version__, words
 from gpuflow.cli.config import Config, read_config
 from gpuflow.cli.failures import exit_code_of
-from gpuflow.cli.import_ import import_program, import_verb
 from gpuflow.cli.kiosk import refuse_readers
 from gpuflow.cli.options import FORMATS, Format, look_ahead
 from gpuflow.cli.output import Output, output_for
@@ -75,6 +74,8 @@ def build_program(only: str = "") -> Any:
         kind = _loaded(COMMANDS[name]) if name in COMMANDS else VerbCommand
         app.command(name, cls=kind)(command)
     if only not in VERBS:
+        from gpuflow.cli.import_ import import_program
+
         app.add_typer(import_program(), name="import")
     return typer.main.get_command(app)
 
@@ -102,6 +103,8 @@ def run(arguments: Sequence[str]) -> int:
     early = look_ahead(arguments)
     verb = early.verb if early.verb in {*VERBS, "import"} else "play"
     if verb == "import":
+        from gpuflow.cli.import_ import import_verb
+
         verb = import_verb(arguments)
     config, trouble = _config(arguments)
     output = output_for(streams, early, verb, config)

@@ -11,6 +11,10 @@ import yaml
 
 from gpuflow.draw.roles import ROLES
 
+_Loader: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -79,7 +83,7 @@ def load_theme(name: str) -> Theme:
     if name not in THEMES:
         raise KeyError(name)
     file = resources.files("gpuflow") / "data" / "themes" / f"{name}.yaml"
-    data = yaml.safe_load(file.read_text("utf-8"))
+    data = yaml.load(file.read_text("utf-8"), _Loader)
     background = data["background"]
     looks = {role: Look(**{"bg": background, **data["roles"][role]}) for role in ROLES}
     return Theme(name=name, is_dark=data["dark"], background=background, looks=looks)

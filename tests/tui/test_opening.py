@@ -10,12 +10,32 @@ import signal
 import pyte
 import pytest
 
+LATER = {
+    "textual",
+    "gpuflow.cli.import_",
+    "gpuflow.engine.explore",
+    "gpuflow.engine.metrics",
+    "gpuflow.engine.requirements",
+    "gpuflow.engine.whatif",
+    "gpuflow.exporters.tables",
+    "gpuflow.tui.app",
+    "gpuflow.tui.position",
+}
+"""What the first picture does not show."""
 ENTER = b"\x1b[?1049h"
 LINE = "Reading the model"
 SLOW = """
 import time
 import gpuflow.engine.simulate
 gpuflow.engine.simulate.simulate = lambda *_: time.sleep(60)
+"""
+LISTING = """
+import pathlib, sys
+from gpuflow.tui.opening import Opening
+def draw(*_):
+    pathlib.Path(FILE).write_text(" ".join(sys.modules))
+    raise SystemExit(0)
+Opening.draw = draw
 """
 BROKEN = """
 import gpuflow.engine.simulate
@@ -118,3 +138,15 @@ def test_the_first_picture_is_the_one_that_the_player_goes_on_with(on_terminal, 
 def seen(cell):
     """A cell without the colour of what is not there."""
     return cell._replace(fg="") if cell.data == " " and not cell.reverse else cell
+
+
+def test_the_first_picture_waits_for_nothing_that_it_does_not_show(on_terminal, tmp_path):
+    found = tmp_path / "modules"
+    terminal = on_terminal("play", before=LISTING.replace("FILE", repr(str(found))))
+    terminal.until(lambda _: QUESTION in terminal.raw)
+    terminal.press("\x1b[1;2R")
+    assert terminal.status() == 0
+    assert terminal.is_as_it_was()
+    loaded = set(found.read_text().split())
+    assert "gpuflow.engine.simulate" in loaded
+    assert loaded & LATER == set()
