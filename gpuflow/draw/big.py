@@ -21,7 +21,7 @@ from gpuflow.draw.numerals import (
 from gpuflow.draw.stage import draw_stage, plan_of, stage_at_work
 from gpuflow.draw.texts import step_heading
 from gpuflow.draw.view import PlayView
-from gpuflow.draw.wrap import wrap
+from gpuflow.draw.wrap import pages, wrap
 from gpuflow.units import format_bytes, format_time
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
@@ -87,16 +87,22 @@ def draw_big(canvas: Canvas, view: PlayView) -> None:
     if view.caption is not None:
         draw_caption(canvas, view.caption, layout.sentence, view.page)
     else:
-        lines = wrap(sentence(view), layout.sentence.width)[: layout.sentence.height]
+        lines = pages(wrap(sentence(view), layout.sentence.width), layout.sentence.height)[0]
         for y, line in enumerate(lines, start=layout.sentence.y):
             canvas.put(layout.sentence.x, y, line, "strong", width=layout.sentence.width)
     _figures(canvas, view, layout.figures)
+    canvas.put(layout.keys.x, layout.keys.y, _hint(view), "key", width=layout.keys.width)
+
+
+def _hint(view: PlayView) -> str:
+    """Which key does what; those of a tour and of a question stand with its words."""
+    if view.mode == "question":
+        return ""
     bound = view.scene.bound
     keys = {name: first_key(name, bound) for name in ("play", "big", "help", "quit")}
     step = keys_shown("step", "←→", bound, is_short=True)
-    form = "big.hint.play" if view.is_playing else "big.hint.pause"
-    hint = view.scene.word(form, step=step, **keys)
-    canvas.put(layout.keys.x, layout.keys.y, hint, "key", width=layout.keys.width)
+    form = "tour" if view.mode == "tour" else "play" if view.is_playing else "pause"
+    return view.scene.word(f"big.hint.{form}", step=step, **keys)
 
 
 def big_pages(view: PlayView) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from gpuflow.draw.big import big_figures, fits_big, sentence
 from gpuflow.draw.canvas import Canvas
 from gpuflow.draw.numerals import HALF_ROWS, draw_halves, draw_wholes, numeral_width
 from gpuflow.draw.play import draw_play, page_count
-from gpuflow.draw.view import Caption, PlayView
+from gpuflow.draw.view import Caption, Mode, PlayView
 from gpuflow.engine.moment import Moments
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_bytes
@@ -129,3 +130,26 @@ def test_the_ascii_twin_is_ascii(view_at: Callable[..., PlayView]) -> None:
     assert text.isascii()
     assert "?" not in text.replace("? help", "")
     assert text.count("###") > 4
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_tour_and_a_question_keep_their_keys_to_themselves(
+    language: Language, view_at: Callable[..., PlayView]
+) -> None:
+    def last_row(mode: Mode) -> str:
+        caption = Caption(title="T", lead="L", text="", hint="h", mode=mode)
+        view = view_at((80, 24), language, 5.0, is_big=True, caption=caption)
+        return draw_play(view).text().split("\n")[-1]
+
+    assert "←→" in last_row("play")
+    assert "?" in last_row("tour")
+    assert "←→" not in last_row("tour")
+    assert last_row("question") == ""
+
+
+def test_a_sentence_that_is_cut_says_so(view_at: Callable[..., PlayView]) -> None:
+    view = view_at((60, 20), "en", 5.0, is_big=True)
+    long = replace(view.texts, takeaway="long words " * 60)
+    scene = replace(view.scene, texts=(long,) * len(view.scene.texts))
+    assert "words…" in draw_play(replace(view, scene=scene)).text()
+    assert "…" not in draw_play(view).text()
