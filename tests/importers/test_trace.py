@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gpuflow.cluster.prediction import predict
 from gpuflow.exporters.trace_document import share_of_step
 from gpuflow.importers.trace.expected import with_expected
 from gpuflow.importers.trace.order import likely_kinds
@@ -149,6 +150,31 @@ def test_an_order_that_repeats_tells_what_is_missing(kinds: str, likely: dict[st
     names: dict[str, Any] = {"?": "unknown", "a": "all_reduce", "b": "broadcast"}
     found = likely_kinds([names[sign] for sign in kinds])
     assert found == {names[sign]: count for sign, count in likely.items()}
+
+
+def test_very_many_sizes_are_predicted_in_few_lookups(
+    traces: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"Collective name": "allreduce", "dtype": "Float", "Group size": 8}
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"
+    events = [traces.kernel(name, 9.0 * n, 5, **said, **{"In msg nelems": n}) for n in range(700)]
+    reading = read_trace(traces.write(traces.document(events)))
+    (one,) = with_expected(reading.collectives, "h100-sxm")
+    monkeypatch.setattr("gpuflow.importers.trace.expected.MOST_LOOKUPS", 10_000)
+    calls: list[int] = []
+
+    def counted(*key: Any) -> Any:
+        calls.append(len(key[-1]))
+        return predict(*key)
+
+    monkeypatch.setattr("gpuflow.importers.trace.expected.predict", counted)
+    (singly,) = with_expected(reading.collectives, "h100-sxm")
+    assert [row.predicted_s for row in one.sizes] == [row.predicted_s for row in singly.sizes]
+    assert calls == [1] * 699
+    calls.clear()
+    monkeypatch.setattr("gpuflow.importers.trace.expected.MOST_LOOKUPS", 200)
+    with_expected(reading.collectives, "h100-sxm")
+    assert (sum(calls), max(calls)) == (699, 4)
 
 
 def test_a_cpu_trace_says_what_ran_on_the_host(inputs: Path) -> None:

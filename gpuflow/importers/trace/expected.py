@@ -23,6 +23,8 @@ _PREDICTED = frozenset(
 )
 _ENGINE_KERNELS = {"nvls": "nvls_multimem", "one_shot": "one_shot", "two_shot": "two_shot"}
 _ENGINE_LIBRARIES = {"tensorrt_llm": "trtllm_custom", "vllm": "vllm_custom"}
+MOST_LOOKUPS = 200
+"""For one collective of so many ranks; each takes a fraction of a millisecond."""
 _NODE = 8
 """GPUs of a node where the catalogue does not know the GPU."""
 
@@ -39,28 +41,47 @@ def with_expected(
     """
     if gpu is None:
         return tuple(collectives)
-    return tuple(
-        replace(one, sizes=tuple(_expected(one, row, gpu, nodes) for row in one.sizes))
-        for one in collectives
-    )
+    return tuple(replace(one, sizes=_sizes(one, gpu, nodes)) for one in collectives)
 
 
-def _expected(one: Collective, row: SizeRow, gpu: str, nodes: int | None) -> SizeRow:
-    size, ranks = row.size_bytes, row.ranks
-    if one.kind not in _PREDICTED or one.named.role or not size or not ranks or ranks < 2:
-        return row
+def _sizes(one: Collective, gpu: str, nodes: int | None) -> tuple[SizeRow, ...]:
+    """The sizes with their predictions; of very many, neighbours are looked up together."""
+    found = list(one.sizes)
+    places_of: dict[int, list[int]] = {}
+    for place, row in enumerate(found):
+        if row.size_bytes and row.ranks and row.ranks > 1:
+            places_of.setdefault(row.ranks, []).append(place)
+    for ranks, places in places_of.items():
+        stretch = 1 + len(places) // MOST_LOOKUPS
+        for at in range(0, len(places), stretch):
+            some = places[at : at + stretch]
+            rows = _expected(one, [found[place] for place in some], ranks, gpu, nodes)
+            for place, row in zip(some, rows, strict=True):
+                found[place] = row
+    return tuple(found)
+
+
+def _expected(
+    one: Collective, rows: Sequence[SizeRow], ranks: int, gpu: str, nodes: int | None
+) -> Sequence[SizeRow]:
+    """Rows of known sizes and so many ranks, all of them predicted or none."""
+    if one.kind not in _PREDICTED or one.named.role:
+        return rows
     n_nodes = nodes or math.ceil(ranks / _per_node(gpu))
     if ranks % n_nodes:
-        return row
+        return rows
+    sizes = np.array([float(row.size_bytes or 0) for row in rows])
     for kernel, launch in _kernels(one, gpu, n_nodes):
         try:
-            found = predict(gpu, one.kind, kernel, launch, ranks, n_nodes, np.array([float(size)]))
+            found = predict(gpu, one.kind, kernel, launch, ranks, n_nodes, sizes)
         except ValueError:
             continue
-        seconds = float(found.seconds[0])
-        if math.isfinite(seconds) and seconds > 0:
-            return replace(row, predicted_s=row.count * seconds, time_source=found.time_source)
-    return row
+        if np.isfinite(found.seconds).all() and (found.seconds > 0).all():
+            return [
+                replace(row, predicted_s=row.count * seconds, time_source=found.time_source)
+                for row, seconds in zip(rows, found.seconds.tolist(), strict=True)
+            ]
+    return rows
 
 
 def _kernels(one: Collective, gpu: str, n_nodes: int) -> list[tuple[str, str]]:
