@@ -31,6 +31,7 @@ class DebugFacts:
     """Collected over the lines of one log; None and empty where nothing was said."""
 
     ranks: int | None = None
+    """Of the largest communicator."""
     nodes: int | None = None
     channels: int | None = None
     rings: int | None = None
@@ -82,10 +83,11 @@ class DebugFacts:
         if "NCCL INFO" not in line:
             return
         self.lines += 1
+        # Groups such as those of TP have communicators of their own: the largest counts.
         if "anks " in line and (found := _RANKS.search(line)) is not None:
-            self.ranks = int(found[1])
+            self.ranks = max(self.ranks or 0, int(found[1]))
         if "nNodes" in line and (found := _NODES.search(line)) is not None:
-            self.nodes = int(found[1])
+            self.nodes = max(self.nodes or 0, int(found[1]))
         if "Channel " in line and (found := _RINGS.search(line)) is not None:
             self.rings = int(found[2])
         if " coll channels" in line and (found := _CHANNELS.search(line)) is not None:
@@ -97,7 +99,7 @@ class DebugFacts:
             self.nodes = self.nodes or _count_ranks(line, found.end())
         self.has_gpu_direct |= "/GDRDMA" in line
         self.has_trees |= " Trees [" in line or "all trees" in line
-        self.has_sharp |= "SHARP" in line and "not" not in line
+        self.has_sharp |= "SHARP" in line and " not " not in line
         self.has_nvls |= "NVLS multicast support is available" in line or "NVLS comm " in line
         if "NET/" in line:
             self._read_nics(line)

@@ -103,7 +103,8 @@ def thinned(rows: Sequence[Measured]) -> Sequence[Measured]:
 
 def key_of(reading: Reading) -> Key:
     """What the run is a measurement of; a GPU that is not known goes by its printed name."""
-    library = "rccl" if reading.raw.is_amd or reading.gpu == "mi300x" else "nccl"
+    is_amd = reading.raw.is_amd or reading.gpu == "mi300x" or "AMD" in (reading.gpu_name or "")
+    library = "rccl" if is_amd else "nccl"
     return Key(
         gpu=reading.gpu or reading.gpu_name or "unknown",
         collective=reading.collective or "",

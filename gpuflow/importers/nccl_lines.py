@@ -86,7 +86,7 @@ _FAILURES = (
 )
 """Words of lines that tell of a failure, in small letters."""
 _SAID_BY_NAME = re.compile(r"(?:nccl-test|h(?<!\wh)\d00|a(?<!\wa)100|b(?<!\wb)200)-(\d{2,5})-\w")
-_SAID_BY_WORD = re.compile(r"\b(\d{1,5}) GPUs\b")
+_SAID_BY_WORD = re.compile(r"\b(\d{1,5}) GPUs\b(?!\s*(?:/|(?:per|each|a node|[io]n each)\b))")
 _VERSION = re.compile(r"(?:NCCL|RCCL) version\s*:?\s*(\d[\w.+-]{0,40})")
 
 

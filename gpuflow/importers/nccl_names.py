@@ -7,12 +7,13 @@ import re
 from gpuflow.importers.nccl_lines import project_name
 
 _GPU_WORDS = (
+    (r"h[12]00[\s-]*nvl\b", ""),
     (r"h100.*pcie", "h100-pcie"),
     (r"h100", "h100-sxm"),
-    (r"a100.*40\s*g", "a100-40gb-sxm"),
     (r"a100.*pcie", ""),
+    (r"a100.*40\s*g", "a100-40gb-sxm"),
     (r"a100", "a100-80gb-sxm"),
-    (r"v100.*pcie", ""),
+    (r"v100.*(?:pcie|fhhl)", ""),
     (r"v100", "v100-sxm2"),
     (r"gh200", ""),
     (r"h200", "h200-sxm"),

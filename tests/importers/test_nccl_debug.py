@@ -49,6 +49,20 @@ def test_what_a_node_is_made_of_and_what_joins_nodes() -> None:
     assert facts["Settings"] == "NCCL_ALGO=Ring"
 
 
+def test_communicators_of_groups_do_not_hide_the_whole() -> None:
+    group = """ncclCommInitRank comm 0x2 rank 1 nranks 2 cudaDev 1 nvmlDev 1 busId 2000 - Init START
+comm 0x2 rank 1 nRanks 2 nNodes 1 localRanks 2 localRank 1 MNNVL 0
+"""
+    for text in (SMALL + group, group + SMALL):
+        debug = reading(text).raw.debug
+        assert (debug.ranks, debug.nodes, debug.gpus_per_node) == (8, 2, 4)
+
+
+def test_a_host_name_does_not_take_sharp_away() -> None:
+    assert reading("notebook NET/IB SHARP enabled\n" + SMALL).raw.debug.has_sharp
+    assert not reading("SHARP is not there\n" + SMALL).raw.debug.has_sharp
+
+
 def test_a_scenario_stands_on_these_machines(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
     file.write_text(said_scenario(reading(SMALL, Known(gpu="h100-sxm")), "a\x1b[2J\n.log"), "utf-8")

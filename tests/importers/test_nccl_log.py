@@ -17,6 +17,7 @@ from gpuflow.importers import nccl_lines, nccl_log
 from gpuflow.importers.nccl_fit import LogFit, fit_log
 from gpuflow.importers.nccl_judge import Verdict, command_line, judge
 from gpuflow.importers.nccl_log import read_log, read_runs
+from gpuflow.importers.nccl_names import catalog_gpu
 from gpuflow.importers.nccl_reading import Doubt, Known, Reading, understand
 
 DATA = Path(__file__).parents[1] / "data" / "nccl-tests"
@@ -379,6 +380,44 @@ def test_a_row_is_found_behind_words_that_look_like_its_type() -> None:
         assert (found.size_bytes, found.count, found.dtype) == (8, 2, "float")
     for before in ("1:", "0x", "1.", "12345678901234567"):
         assert nccl_lines.read_row(before + row.strip(), None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu"),
+    [
+        ("NVIDIA A100-PCIE-40GB", None),
+        ("NVIDIA A100 80GB PCIe", None),
+        ("A100-SXM4-40GB", "a100-40gb-sxm"),
+        ("NVIDIA A100-SXM4-80GB", "a100-80gb-sxm"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("NVIDIA H100 PCIe", "h100-pcie"),
+        ("NVIDIA H100 NVL", None),
+        ("NVIDIA H200 NVL", None),
+        ("NVIDIA H200", "h200-sxm"),
+        ("Tesla V100-FHHL-16GB", None),
+        ("Tesla V100-SXM2-32GB", "v100-sxm2"),
+        ("gb200-72gpu-nvl72", "gb200"),
+        ("h200-8gpu-nvlink", "h200-sxm"),
+    ],
+)
+def test_cards_are_not_taken_for_the_modules_of_the_same_name(name: str, gpu: str | None) -> None:
+    assert catalog_gpu(name) == gpu
+
+
+@pytest.mark.parametrize(
+    ("line", "ranks"),
+    [
+        ("running on 16 GPUs", 16),
+        ("2 nodes with 8 GPUs each", None),
+        ("8 GPUs per node, 2 nodes", None),
+        ("8 GPUs/node", None),
+        ("64 GPUs in each pod", None),
+        ("h100-64-worker-0", 64),
+        ("8 GPUs per node, 16 GPUs", 16),
+    ],
+)
+def test_gpus_of_a_node_are_not_all_of_them(line: str, ranks: int | None) -> None:
+    assert nccl_lines.said_ranks(line) == ranks
 
 
 @pytest.mark.parametrize(
