@@ -26,17 +26,17 @@ def steps_text(
         only: Index of the step that is told alone; None: all are.
     """
     if only is not None:
-        return "\n".join(_lines(_paragraph(timeline, timeline.steps[only], language), width))
+        return "\n".join(safe_lines(_paragraph(timeline, timeline.steps[only], language), width))
     told = [_paragraph(timeline, step, language) for step in timeline.steps]
     if timeline.recording is not None:
         # Split, workload and result are what a trace does not know.
         paragraphs = [[timeline.scenario.title.in_language(language)], *told]
     else:
         paragraphs = [_opening(timeline.scenario, language), *told, _closing(timeline, language)]
-    return "\n\n".join("\n".join(_lines(sentences, width)) for sentences in paragraphs)
+    return "\n\n".join("\n".join(safe_lines(sentences, width)) for sentences in paragraphs)
 
 
-def _lines(sentences: list[str], width: int | None) -> list[str]:
+def safe_lines(sentences: list[str], width: int | None) -> list[str]:
     """Lines of a paragraph; what a scenario or a model is called cannot steer the terminal."""
     lines = [sanitise(line) for sentence in sentences for line in sentence.splitlines()]
     return lines if width is None else [part for line in lines for part in wrap(line, width)]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from gpuflow.cells import sanitise
 from gpuflow.draw.tour import stop_words
-from gpuflow.draw.wrap import wrap
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.tour import tour_stops
-from gpuflow.exporters.plain import scenario_line
+from gpuflow.exporters.plain import safe_lines, scenario_line
 from gpuflow.scenario.spec import Language
 from gpuflow.words import t
 
@@ -30,16 +28,7 @@ def tour_text(pace: Pace, language: Language, width: int | None) -> str:
             "tour.plain.heading", language, number=number, count=len(stops), title=words.title
         )
         paragraphs.append([heading, words.lead, words.text])
-    return "\n\n".join(
-        "\n".join(part for line in paragraph for part in _lines(line, width))
-        for paragraph in paragraphs
-    )
-
-
-def _lines(text: str, width: int | None) -> list[str]:
-    """What a scenario or a model is called cannot steer the terminal."""
-    lines = [sanitise(line) for line in text.splitlines()]
-    return lines if width is None else [part for line in lines for part in wrap(line, width)]
+    return "\n\n".join("\n".join(safe_lines(one, width)) for one in paragraphs)
 
 
 def stop_records(pace: Pace, language: Language) -> list[dict[str, object]]:

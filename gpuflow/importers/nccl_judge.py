@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -99,9 +100,24 @@ def judge(reading: Reading, fabric: str | None = None) -> Verdict | Doubt:
         found = _by_measurements(reading, sizes, said)
     if found is None:
         return Doubt("no_verdict_gpu")
-    tier, times, choices, sources = found
-    factor = bus_factor(reading.collective, reading.ranks)
-    rows = [
+    return Verdict(
+        gpu=reading.gpu,
+        fabric=found[0],
+        is_fabric_assumed=reading.nodes > 1 and said is None,
+        rows=_expected_rows(measured, bus_factor(reading.collective, reading.ranks), found),
+    )
+
+
+_Choice = tuple[str, str] | None
+_Found = tuple[str, FloatArray, list[_Choice], list[str]]
+"""Fabric, times (s), algorithm and protocol, and where each time comes from."""
+
+
+def _expected_rows(
+    measured: Sequence[Measured], factor: float, found: _Found
+) -> tuple[ExpectedRow, ...]:
+    _, times, choices, sources = found
+    return tuple(
         ExpectedRow(
             row=row,
             time_s=time_s,
@@ -114,17 +130,7 @@ def judge(reading: Reading, fabric: str | None = None) -> Verdict | Doubt:
         for row, time_s, choice, source in zip(
             measured, times.tolist(), choices, sources, strict=True
         )
-    ]
-    return Verdict(
-        gpu=reading.gpu,
-        fabric=tier,
-        is_fabric_assumed=reading.nodes > 1 and said is None,
-        rows=tuple(rows),
     )
-
-
-_Choice = tuple[str, str] | None
-_Found = tuple[str, FloatArray, list[_Choice], list[str]]
 
 
 def fabric_said(debug: DebugFacts) -> str | None:
