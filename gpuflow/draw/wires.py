@@ -201,12 +201,12 @@ def _join(canvas: Canvas, x: int, y: int, sign: str, line: str, role: str) -> No
 
 
 def _between_chips(canvas: Canvas, view: PlayView, plan: StagePlan, traffic: Traffic) -> None:
-    p = view.scene.mesh.parallel
-    wire, size = ("tp", p.tp) if p.tp > 1 else ("ep", p.ep)
+    """Between small GPUs the lines of the class that moves, and only while it does."""
+    p, role = view.scene.mesh.parallel, flow_role(view.state.span)
+    wire, size = ("ep", p.ep) if role == "ep" or p.tp == 1 else ("tp", p.tp)
     for stage, cells in enumerate(plan.cells):
         if not traffic.is_busy(plan.first_stage + stage):
             continue
-        role, sign = flow_role(view.state.span), ACROSS[wire]
-        for i, (a, b) in enumerate(pairwise(cells)):
-            if (i + 1) % size and a.y == b.y:
-                canvas.put(a.right, a.y, sign * (b.x - a.right), role)
+        for i, (a, b) in enumerate(pairwise(cells), start=plan.first_gpu + 1):
+            if i % size and a.y == b.y:
+                canvas.put(a.right, a.y, ACROSS[wire] * (b.x - a.right), role)

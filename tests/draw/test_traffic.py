@@ -129,3 +129,15 @@ def test_bars_of_small_gpus_stand_under_each_other_whoever_works(
         places = {tuple((m.start(), m.end()) for m in re.finditer("[▇─]+", r)) for r in chips}
         assert len(chips) == 8
         assert len(places) == 1
+
+
+def test_small_gpus_are_joined_by_lines_of_the_class_that_moves(
+    view_at: At, moments_of: Callable[..., Moments], middle_of: At
+) -> None:
+    overrides: dict[str, object] = {"model": "mixtral-8x7b", "tp": 2, "dp": 2, "ep": 4, "pp": 2}
+    for kind, joints in (("all_reduce", ["═", "", "═"]), ("all_to_all", ["╌", "╌", "╌"])):
+        moment_s = middle_of(moments_of(**overrides), 2, kind)
+        view = view_at((80, 24), "en", moment_s, overrides=overrides)
+        row = next(r for r in draw_play(view).text().split("\n") if "0⇄" in r)
+        found = re.findall(r"[▇─] +([═╌]?) *\d⇄", row.replace("═", " ═ ").replace("╌", " ╌ "))
+        assert found == joints, kind
