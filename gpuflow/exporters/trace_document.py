@@ -139,7 +139,7 @@ def run_record(run: Run, language: Language) -> Record:
                 "share_of_busy": one.time_s / busy_s if busy_s else None,
                 "longest_kernel": one.longest_kernel,
             }
-            for one in first.computes
+            for one in run.computes
         ],
         "host_collectives": [
             {"name": name, "count": count, "time_s": time_s}

@@ -32,7 +32,7 @@ def run_tables(run: Run, language: Language) -> Iterator[Table]:
     yield _heading(run, language)
     if run.collectives:
         yield _communication(run, language)
-    if run.first.computes:
+    if run.computes:
         yield _computing(run, language)
     if len(run.ranks) > 1:
         yield _ranks(run, language)
@@ -211,7 +211,7 @@ def _collective_row(
 
 
 def _computing(run: Run, language: Language) -> Table:
-    busy_s = run.first.busy_s
+    busy_s = run.mean("busy_s")
     columns = (
         Column(_word("column.kind", language), marks_row=True),
         Column(_word("column.count", language), "right"),
@@ -227,7 +227,7 @@ def _computing(run: Run, language: Language) -> Table:
             Cell(format_share(one.time_s / busy_s) if busy_s else NOTHING),
             Cell(sanitise(one.longest_kernel)[:_KERNEL_WIDTH]),
         )
-        for one in run.first.computes
+        for one in run.computes
     )
     return Table(title=_word("computing_title", language), columns=columns, rows=rows)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gpuflow.cluster.prediction import predict
-from gpuflow.exporters.trace_document import share_of_step
+from gpuflow.exporters.trace_document import run_record, share_of_step
 from gpuflow.importers.trace.expected import with_expected
 from gpuflow.importers.trace.order import likely_kinds
 from gpuflow.importers.trace.reading import Reading, read_trace
@@ -390,6 +390,29 @@ def test_ranks_of_one_run_are_read_together(traces: Any) -> None:
     assert reduced.waiting_s is not None
     assert 1e6 * reduced.transfer_s == pytest.approx(32 * 10)
     assert 1e6 * reduced.waiting_s == pytest.approx(32 * 15)
+
+
+def test_figures_of_several_ranks_are_all_their_means(traces: Any) -> None:
+    said = {"Collective name": "allreduce", "dtype": "Float", "Group size": 8}
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"
+    files = []
+    for rank, length in enumerate((10.0, 30.0)):
+        events = [traces.kernel("gemm", 100.0 * n, 20 * length) for n in range(2)]
+        for n in range(2):
+            sent = {**said, "In msg nelems": 1000}
+            events.append(traces.kernel(name, 100.0 * n + 50, length, 20, **sent))
+        files.append(traces.write(traces.document(events, rank), name=f"{rank}.json"))
+    (run,) = runs_of([read_trace(file) for file in files])
+    record: Any = run_record(run, "en")
+    (reduced,) = record["collectives"]
+    assert (reduced["count"], reduced["time_s"]) == (2, pytest.approx(40e-6))
+    assert reduced["bus_bandwidth_bytes_per_s"] == pytest.approx(2 * 4000 * 7 / 4 / 40e-6)
+    assert [reduced[f"{name}_s"] for name in ("shortest", "median", "longest")] == pytest.approx(
+        [10e-6, 20e-6, 30e-6]
+    )
+    (gemm,) = record["computes"]
+    assert (gemm["count"], gemm["time_s"]) == (2, pytest.approx(800e-6))
+    assert gemm["share_of_busy"] == pytest.approx(800e-6 / run.mean("busy_s"))
 
 
 @pytest.mark.parametrize("at", [1e6, 9e9])

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpuflow.importers.trace.doubt import Doubt
-from gpuflow.importers.trace.reading import Reading
-from gpuflow.importers.trace.talks import Collective
+from gpuflow.importers.trace.reading import Compute, Reading
+from gpuflow.importers.trace.talks import Collective, SizeRow
 
 _ROUNDING = 1e-9
 """Of a sum of times, what may come of adding them up in another order."""
@@ -24,7 +24,7 @@ class Merged:
     """One collective of all ranks of a run; times are means over the ranks."""
 
     collective: Collective
-    """Counts and sizes of the first rank that has it."""
+    """Counts of the first rank that has it; times of its messages over all ranks."""
     time_s: float
     exposed_s: float
     transfer_s: float | None
@@ -58,6 +58,18 @@ class Run:
     def is_refused(self) -> bool:
         """Whether nothing of it can be used."""
         return all(one.refused is not None for one in self.ranks)
+
+    @property
+    def computes(self) -> tuple[Compute, ...]:
+        """Computing by kind, most time first: counts of the first rank that has it, mean times."""
+        found: dict[str, Compute] = {}
+        for rank in self.ranks:
+            for one in rank.computes:
+                spent_s = one.time_s / len(self.ranks)
+                known = found.get(one.kind)
+                whole_s = spent_s + (known.time_s if known is not None else 0.0)
+                found[one.kind] = replace(known or one, time_s=whole_s)
+        return tuple(sorted(found.values(), key=lambda one: -one.time_s))
 
     def mean(self, name: str) -> float:
         """Mean of a figure of the ranks."""
@@ -126,11 +138,39 @@ def _merged(found: Sequence[Collective]) -> Merged:
     transfer_s = None
     if len(found) > 1 and len(counts) == 1:
         transfer_s = float(np.stack([one.times_s for one in found]).min(axis=0).sum())
+    time_s = float(np.mean([one.time_s for one in found]))
+    collective = found[0]
+    if len(found) > 1:
+        collective = replace(
+            collective,
+            time_s=time_s,
+            sizes=_mean_sizes(found),
+            shortest_s=min(one.shortest_s for one in found),
+            median_s=float(np.median(np.concatenate([one.times_s for one in found]))),
+            longest_s=max(one.longest_s for one in found),
+        )
     return Merged(
-        collective=found[0],
-        time_s=float(np.mean([one.time_s for one in found])),
+        collective=collective,
+        time_s=time_s,
         exposed_s=float(np.mean([one.exposed_s for one in found])),
         transfer_s=transfer_s,
+    )
+
+
+def _mean_sizes(found: Sequence[Collective]) -> tuple[SizeRow, ...]:
+    """Sizes of the first rank, each with its mean time over the ranks that have it."""
+    same: dict[tuple[int | None, int | None], list[SizeRow]] = {}
+    for one in found:
+        for row in one.sizes:
+            same.setdefault((row.size_bytes, row.ranks), []).append(row)
+    rows_of = [same[row.size_bytes, row.ranks] for row in found[0].sizes]
+    return tuple(
+        replace(
+            rows[0],
+            time_s=float(np.mean([row.time_s for row in rows])),
+            shortest_s=min(row.shortest_s for row in rows),
+        )
+        for rows in rows_of
     )
 
 
