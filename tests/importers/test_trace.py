@@ -222,6 +222,20 @@ def test_an_old_list_that_nobody_closed_is_read() -> None:
     assert 1e6 * reading.exposed_s == pytest.approx(20)
 
 
+@pytest.mark.parametrize("origin", [0.0, 1.7e15])
+def test_what_follows_each_other_is_not_beside_each_other(origin: float, traces: Any) -> None:
+    events, clock = [], 0.0
+    for n in range(60):
+        length, is_talk = 3.001 + 0.637 * (n % 7), n % 2
+        name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL" if is_talk else "gemm"
+        events.append(traces.kernel(name, origin + clock, length, 20 if is_talk else 7))
+        clock += length
+    reading = read_trace(traces.write(traces.document(events)))
+    assert reading.exposed_s == pytest.approx(reading.communication_s, abs=1e-12)
+    (reduced,) = reading.collectives
+    assert reduced.exposed_s == pytest.approx(reduced.time_s, abs=1e-12)
+
+
 def test_sizes_are_made_of_tokens_where_the_model_is_named(traces: Any) -> None:
     events = traces.steps(2, at=1e6)
     width = events[-1]["ts"] + 20 - 1e6

@@ -16,6 +16,7 @@ from gpuflow.importers.trace.overlap import Floats, Union
 from gpuflow.importers.trace.talks import Talk
 
 _TICK_US = 2e-3
+"""Kernels that meet for less than that meet by rounding."""
 
 
 class Rows:
@@ -44,6 +45,9 @@ class Rows:
         self._streams = frozenset(np.flatnonzero(device_of == self.main).tolist())
         is_copy = np.array([name.startswith("Mem") for name in table.names], dtype=bool)
         self.is_kernel = ~is_copy[self.name]
+        # Times since 1970 in microseconds are kept to a quarter of one, and both ends are rounded.
+        latest = float(np.abs(self.start).max()) if len(self.start) else 0.0
+        self._tick_us = max(_TICK_US, 2 * float(np.spacing(latest)))
         self._queue = int(np.bincount(self.stream[self.is_kernel], minlength=1).argmax())
         """The stream that has most kernels."""
         talks = np.frombuffer(table.talks, dtype=np.int64)
@@ -76,7 +80,7 @@ class Rows:
         # Less than the clock can tell is rounding.
         rows = np.array([talk.row for talk in talks], dtype=np.int64)
         length = np.frombuffer(self.table.length_us, dtype=np.float64)[rows]
-        return length - np.where(beside < _TICK_US, 0.0, beside)
+        return length - np.where(beside < self._tick_us, 0.0, beside)
 
     def union_of_talks(self, talks: Sequence[Talk]) -> Union:
         """The time in which at least one collective runs."""
@@ -86,7 +90,8 @@ class Rows:
 
     def alone_us(self, union: Union) -> float:
         """Of a union, the time in which nothing computes."""
-        return union.length - float(self.computing.within(union.start, union.end).sum())
+        beside = self.computing.within(union.start, union.end)
+        return union.length - float(beside[beside >= self._tick_us].sum())
 
     def busiest(self) -> NDArray[np.bool_]:
         """Which rows are kernels of the queue that has most of them."""
