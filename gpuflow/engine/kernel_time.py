@@ -84,8 +84,9 @@ def kernel_curve(
 ) -> KernelCurve | None:
     """The measured curve for groups of a scenario, or that of the algorithm it asks for.
 
-    None where the profile takes ideal times, where the fabric is not the GPU's own, and where
-    nobody has measured anything like it.
+    None where the profile takes ideal times, where GPUs of a node are not joined as that GPU's
+    usually are or nodes by a network of the catalogue, and where nobody has measured anything
+    like it.
     """
     asked = asked_algorithm(scenario, mesh, groups, collective)
     usual = _usual_curve(scenario, mesh, groups, collective)
@@ -98,10 +99,15 @@ def _usual_curve(
     profile, cluster = scenario.profile, scenario.cluster
     if profile.collective_times != "calibrated":
         return None
-    crosses = mesh.crosses_nodes(groups)
-    fabric = cluster.scale_out if crosses else cluster.scale_up
-    usual = cluster.device.nic if crosses else cluster.device.fabric
-    if not _is_usual(fabric, usual):
+    network = ""
+    if mesh.crosses_nodes(groups):
+        # What a node's own links reach is looked at by name: a target may ask for another rate.
+        network = cluster.scale_out.name
+        is_usual = cluster.scale_up.name == cluster.device.fabric
+        is_usual = is_usual and _is_catalogued(cluster.scale_out, network)
+    else:
+        is_usual = _is_catalogued(cluster.scale_up, cluster.device.fabric)
+    if not is_usual:
         return None
     ranks, nodes = len(groups[0]), _nodes(mesh, groups)
     if ranks % nodes:
@@ -109,11 +115,11 @@ def _usual_curve(
     kernel = _kernel(profile, collective, nodes)
     launch = profile.all_reduce_launch
     own = own_calibrations()
-    return _sampled(cluster.device.name, collective, kernel, launch, ranks, nodes, own)
+    return _sampled(cluster.device.name, collective, kernel, launch, ranks, nodes, network, own)
 
 
-def _is_usual(fabric: FabricSpec, name: str) -> bool:
-    """Whether a fabric is the catalogue's, at its own rate."""
+def _is_catalogued(fabric: FabricSpec, name: str) -> bool:
+    """Whether a fabric is the catalogue's of that name, at its own rate."""
     try:
         return fabric == catalog.fabric(name)
     except ScenarioError:
@@ -134,15 +140,18 @@ def _sampled(
     launch: str,
     ranks: int,
     nodes: int,
+    network: str,
     users: OwnCalibrations | None,
 ) -> KernelCurve | None:
     """A machine's curve; `users` is what is in force, so that a change of it is not missed."""
     try:
-        found = predict(gpu, collective, kernel, launch, ranks, nodes, _LADDER)
+        found = predict(
+            gpu, collective, kernel, launch, ranks, nodes, _LADDER, fabric=network or None
+        )
     except ValueError:
         if kernel == LIBRARY_KERNEL:
             return None
-        return _sampled(gpu, collective, LIBRARY_KERNEL, launch, ranks, nodes, users)
+        return _sampled(gpu, collective, LIBRARY_KERNEL, launch, ranks, nodes, network, users)
     own = found.detail.calibrations[0] if found.detail.step == "fit" else None
     return KernelCurve(
         times=np.asarray(found.seconds, dtype=float),

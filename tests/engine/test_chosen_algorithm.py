@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from gpuflow.cluster.selection import Case, select
 from gpuflow.engine.link_traffic import link_traffic
 from gpuflow.engine.moment import Moments
 from gpuflow.engine.pace import Pace
 from gpuflow.engine.simulate import simulate
 from gpuflow.importers.hf_config import read_model
+from gpuflow.scenario import catalog
 from gpuflow.scenario.load import Overrides, load_scenario
+from gpuflow.scenario.machines import machines
 
 
 def _algorithms(profile: str, **overrides: object) -> dict[tuple[str, str | None], str]:
@@ -44,3 +49,36 @@ def test_whatever_is_chosen_can_be_replayed_and_charged(gpu: str) -> None:
     for stretch in moments.pace.stretches:
         moments.at((stretch.screen_start_s + stretch.screen_end_s) / 2)
     assert link_traffic(timeline)
+
+
+def _across_nodes(fabric: str) -> dict[str, float]:
+    """Seconds of an all_reduce over two nodes in each phase."""
+    scenario = load_scenario(
+        "tp2-pp2",
+        Overrides(profile="vllm", model="llama-3-70b", tp=16, pp=1, fabric=fabric),
+        resolve_model=read_model,
+    )
+    spans = [span for span in simulate(scenario).spans if span.traffic_class == "tp"]
+    return {span.phase: span.duration_s for span in spans}
+
+
+def test_a_faster_network_is_never_slower() -> None:
+    """Whichever is the GPU's usual one: only that one had times put together from a node's."""
+    times = [_across_nodes(fabric) for fabric in ("ib-edr", "ib-hdr", "ib-ndr", "ib-xdr")]
+    for phase in ("prefill", "decode"):
+        each = [one[phase] for one in times]
+        assert each == sorted(each, reverse=True)
+    assert _across_nodes("ib-ndr-rail") == pytest.approx(_across_nodes("ib-ndr"))
+
+
+@pytest.mark.parametrize("fabric", ["ib-hdr", "roce-400", "efa-400"])
+def test_a_named_network_is_timed_as_the_collective_by_itself(fabric: str) -> None:
+    cluster = replace(machines("h100-sxm", 16), scale_out=catalog.fabric(fabric))
+    case = Case(collective="all_reduce", cluster=cluster, n_ranks=16, launch="cuda_graph")
+    size = 512 * 8192 * 2.0
+    found = _across_nodes(fabric)["prefill"]
+    assert found == pytest.approx(float(select(case, [size]).time_s[0]), rel=2e-3)
+
+
+def test_nodes_whose_gpus_are_joined_otherwise_have_no_measured_times() -> None:
+    assert _across_nodes("pcie-5")["prefill"] > 2 * _across_nodes("ib-ndr")["prefill"]
