@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+from gpuflow import words
+from gpuflow.cli.failures import problem_records
 from gpuflow.cli.output import Output
+from gpuflow.errors import Problem
 
 COMMANDS = (
     ("nvidia-smi", "topo", "-m"),
@@ -28,7 +31,11 @@ def probe(output: Output) -> int:
         topology = parse_topology(source_of(name, text)) if text else None
         if topology is not None and not topology.refused:
             return show_topology(topology, output)
-    output.say("probe.no_gpu", tools=", ".join(name for name, *_ in COMMANDS))
+    problem = Problem(code="no_gpu", values={"tools": [name for name, *_ in COMMANDS]})
+    if output.format == "json":
+        output.document({"problems": problem_records([problem], output.language)})
+    else:
+        output.tell(words.report([problem], output.language))
     return 1
 
 

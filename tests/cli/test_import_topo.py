@@ -192,6 +192,17 @@ def test_probe_without_a_gpu_is_one_line(gpuflow: Any, monkeypatch: pytest.Monke
     assert "No GPU" in found.err
 
 
+def test_probe_without_a_gpu_tells_programs_too(
+    gpuflow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = gpuflow("probe", "--format", "json", "--lang", "en")
+    assert (found.code, found.err) == (1, "")
+    (problem,) = found.json["problems"]
+    assert problem["code"] == "no_gpu"
+    assert "nvidia-smi" in problem["message"]
+
+
 def test_probe_reads_what_the_tool_prints(
     gpuflow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
