@@ -6,7 +6,6 @@ alpha and share are fitted to measured hand-overs; other machines take the same 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuflow.cluster.measurements import CACHE_COLUMNS, read_tables, shipped_truth
+from gpuflow.cluster.measurements import CACHE_COLUMNS, figure, read_tables, shipped_truth
 from gpuflow.cluster.multi_node import nic_of
 
 
@@ -70,10 +69,10 @@ def read_hand_overs(folder: Path) -> tuple[HandOverRow, ...]:
     for columns, place in read_tables(folder, CACHE_COLUMNS):
         rate = nics_of_text(columns["fabric"])
         try:
-            size, time_s = float(columns["size_bytes"]), 1e-3 * float(columns["time_ms"])
+            size, time_s = figure(columns["size_bytes"]), 1e-3 * figure(columns["time_ms"])
         except ValueError:
             continue
-        if rate is not None and 0 < size < math.inf and 0 < time_s < math.inf:
+        if rate is not None and size > 0 and time_s > 0:
             found.append(HandOverRow(size, rate, time_s, columns.get("source", ""), place))
     return tuple(found)
 

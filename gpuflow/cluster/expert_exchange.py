@@ -13,7 +13,6 @@ Sources of the rows: DeepEP V1 README, aiconfigurator-core 0.12, TensorRT-LLM bl
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,14 @@ from pathlib import Path
 import numpy as np
 
 from gpuflow.cluster.curves import FloatArray
-from gpuflow.cluster.measurements import EXPERT_COLUMNS, read_tables, shipped_truth
+from gpuflow.cluster.measurements import (
+    EXPERT_COLUMNS,
+    MOST_RANKS,
+    MOST_SIZE_BYTES,
+    figure,
+    read_tables,
+    shipped_truth,
+)
 from gpuflow.cluster.multi_node import nic_of
 from gpuflow.cluster.nccl_model import chip
 
@@ -121,13 +127,13 @@ def nic_bytes(exchange: Exchange) -> float:
 def exchange_of(columns: Mapping[str, str]) -> Exchange | None:
     """What a row of the table of exchanges sent; None where it cannot be read."""
     try:
-        ranks = int(float(columns["ep"]))
-        values = float(columns["tokens_per_rank"]) * float(columns["hidden"])
-        copies = values * float(columns["top_k"])
+        ranks = int(figure(columns["ep"]))
+        values = figure(columns["tokens_per_rank"]) * figure(columns["hidden"])
+        copies = values * figure(columns["top_k"])
         sent = copies * BYTES_PER_VALUE[columns["dtype"]]
-    except (KeyError, ValueError, OverflowError):
+    except (KeyError, ValueError):
         return None
-    if ranks < 1 or not 0 < sent < math.inf:
+    if not (0 < ranks <= MOST_RANKS and 0 < sent <= MOST_SIZE_BYTES):
         return None
     text = columns.get("fabric", "")
     written = re.search(r"(\d{1,6}) nodes?\b", text, re.ASCII)
@@ -146,10 +152,10 @@ def read_exchanges(folder: Path) -> tuple[ExchangeRow, ...]:
     for columns, place in read_tables(folder, EXPERT_COLUMNS):
         exchange = exchange_of(columns)
         try:
-            time_s = 1e-6 * float(columns.get("time_us", ""))
+            time_s = 1e-6 * figure(columns.get("time_us", ""))
         except ValueError:
             continue
-        if exchange is not None and 0 < time_s < math.inf:
+        if exchange is not None and time_s > 0:
             found.append(ExchangeRow(exchange, time_s, columns.get("source", ""), place))
     return tuple(found)
 

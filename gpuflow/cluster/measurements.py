@@ -93,7 +93,23 @@ def is_test_only(source: str) -> bool:
 
 MOST_SIZE_BYTES = 2.0**60
 MOST_TIME_S = 1e9
-"""No message is an exbibyte and none takes thirty years; figures beyond that are slips."""
+MOST_RANKS = 1 << 20
+"""No message is an exbibyte, none takes thirty years and no group has a million ranks; figures
+beyond that are slips."""
+LEAST_FIGURE, MOST_FIGURE = 1e-18, 2.0**60
+"""Of anything measured, in the units of the tables; what is beyond only overflows."""
+
+
+def figure(text: str) -> float:
+    """A number as a table of measurements has it: nothing, or of a size that something can have.
+
+    Raises:
+        ValueError: It is none.
+    """
+    value = float(text)
+    if value != 0 and not LEAST_FIGURE <= abs(value) <= MOST_FIGURE:
+        raise ValueError(text)
+    return value
 
 
 def collective_row(columns: Mapping[str, str], place: str) -> Row | None:
@@ -104,17 +120,17 @@ def collective_row(columns: Mapping[str, str], place: str) -> Row | None:
         place: File and line.
     """
     try:
-        ranks, nodes = int(float(columns["ranks"])), int(float(columns["nodes"]))
-        size = float(columns["size_bytes"])
+        ranks, nodes = int(figure(columns["ranks"])), int(figure(columns["nodes"]))
+        size = figure(columns["size_bytes"])
         if columns.get("time_us"):
-            time_s = 1e-6 * float(columns["time_us"])
+            time_s = 1e-6 * figure(columns["time_us"])
         else:
-            rate = 1e9 * float(columns["busbw_GB_per_s"])
+            rate = 1e9 * figure(columns["busbw_GB_per_s"])
             time_s = bus_factor(columns["collective"], ranks) * size / rate
-    except (KeyError, ValueError, ZeroDivisionError, OverflowError):
+    except (KeyError, ValueError, ZeroDivisionError):
         return None
     is_sane = 0 < size <= MOST_SIZE_BYTES and 0 < time_s <= MOST_TIME_S
-    if not (is_sane and ranks > 1 and nodes > 0):
+    if not (is_sane and 1 < ranks <= MOST_RANKS and 0 < nodes <= MOST_RANKS):
         return None
     source = columns.get("source", "")
     key = Key(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpuflow.cluster.cache_transfer import nics_of_text, shipped_hand_overs
 from gpuflow.cluster.expert_exchange import exchange_of, normal_bandwidth, shipped_exchanges
-from gpuflow.cluster.measurements import collective_row
+from gpuflow.cluster.measurements import collective_row, figure
 from gpuflow.cluster.prediction import TimeSource, shipped_book
 
 
@@ -56,7 +56,7 @@ def hand_over_seconds(columns: Mapping[str, str]) -> tuple[float, TimeSource]:
         ValueError: The row cannot be read.
     """
     rate = nics_of_text(columns.get("fabric", ""))
-    size = float(columns.get("size_bytes", ""))
+    size = figure(columns.get("size_bytes", ""))
     if rate is None or not size > 0:
         raise ValueError("unreadable row")
     return shipped_hand_overs().seconds(size, rate), "calibrated"

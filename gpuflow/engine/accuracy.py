@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gpuflow.cluster.measurements import figure
 from gpuflow.cluster.row_prediction import (
     collective_seconds,
     exchange_rate,
@@ -202,5 +203,5 @@ def _curve(seconds: Callable[[Columns], tuple[float, TimeSource]], factor: float
 def _collective_rate(columns: Columns) -> tuple[float, TimeSource]:
     """Bus bandwidth (bytes/s) of a row of the tables of collectives."""
     time_s, source = collective_seconds(columns)
-    factor = bus_factor(columns["collective"], int(columns["ranks"]))
-    return factor * float(columns["size_bytes"]) / time_s, source
+    factor = bus_factor(columns["collective"], int(figure(columns["ranks"])))
+    return factor * figure(columns["size_bytes"]) / time_s, source

@@ -7,11 +7,11 @@ measured values appear in both), and attention_dp rows of that kind count reques
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gpuflow.cluster.measurements import figure
 from gpuflow.engine.serving import ServingModel
 from gpuflow.errors import ScenarioError
 from gpuflow.scenario import catalog
@@ -33,6 +33,10 @@ PROFILE_OF_ENGINE = {
 """Profile by the tables' engine or backend."""
 ANY_ENGINE = "ideal"
 """Profile of an engine that nothing was fitted for."""
+
+
+MOST_COUNT = 1_000_000_000
+"""Of tokens, sequences or ranks; more than anybody ever had."""
 
 
 class NoCaseError(Exception):
@@ -62,28 +66,25 @@ class ServingCase:
 
 
 def number(text: str) -> float:
-    """A finite number.
+    """A number, of a size that something measured can have.
 
     Raises:
         NoCaseError: It is none.
     """
     try:
-        value = float(text)
+        return figure(text)
     except ValueError:
         raise NoCaseError("number_unreadable") from None
-    if not math.isfinite(value):
-        raise NoCaseError("number_unreadable")
-    return value
 
 
 def count(columns: Columns, name: str) -> int:
-    """A whole number of at least 1; the tables write some of them as 2.0.
+    """A whole number from 1 to a thousand million; the tables write some of them as 2.0.
 
     Raises:
         NoCaseError: It is none.
     """
     value = number(columns.get(name, ""))
-    if value < 1 or value != int(value):
+    if not 1 <= value <= MOST_COUNT or value != int(value):
         raise NoCaseError("number_unreadable")
     return int(value)
 

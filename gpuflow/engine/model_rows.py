@@ -35,7 +35,9 @@ KERNEL_FLOOR_S = 4e-6
 """Start and end of a kernel run by itself, 2 to 5 us (Vidur profiles). In a whole model it is part
 of the layer's overhead."""
 
-_TREND = re.compile(r"ratio_tp(\d+)_over_pp(\d+)_(throughput|single_user_speed)")
+_TREND = re.compile(
+    r"ratio_tp([1-9]\d{0,3})_over_pp([1-9]\d{0,3})_(throughput|single_user_speed)", re.ASCII
+)
 TREND_PROMPT, TREND_OUTPUT = 2048, 128
 """Tokens of the requests of NVIDIA's comparison; the table does not give them."""
 

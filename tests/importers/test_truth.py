@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from gpuflow.cli.app import run
 from gpuflow.errors import ImportFormatError
 from gpuflow.importers import truth
-from gpuflow.importers.truth import read_truth
+from gpuflow.importers.truth import read_truth, shipped_truth
 
 COLLECTIVES = "gpu,ranks,nodes,collective,kernel,launch,size_bytes,time_us,source\n"
 
@@ -50,6 +52,45 @@ def test_numbers_that_are_none_are_no_bug(
     assert shown.err == ""
     if format_ == "json":
         json.loads(shown.out, parse_constant=pytest.fail)
+
+
+WILD = (
+    *("0", "-1", "-0.0", "0.5", "5e-324", "1e-30", "1e9", "1e12", "2147483648", "1e18", "1e19"),
+    *("1e40", "1.7976931348623157e308", "1e999", "-1e300", "nan", "-inf", "9" * 5000, "1_0", "²"),
+)
+SHIPPED = sorted(path.name for path in shipped_truth().glob("*.csv"))
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, "ratio.csv"])
+def test_any_number_in_any_field_of_any_table_is_taken_or_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name == "ratio.csv":
+        header = ["engine", "model", "gpu", "tp", "pp", "batch", "metric", "value"]
+        metrics = (
+            f"ratio_tp{a}_over_pp{b}_{what}"
+            for a, b in ((2, 0), (0, 2), (9999, 9999))
+            for what in ("throughput", "single_user_speed")
+        )
+        rows = [["trtllm", "llama-3-8b", "h100-sxm", "1", "1", "1", m, "2"] for m in metrics]
+    else:
+        with (shipped_truth() / name).open(encoding="utf-8", newline="") as stream:
+            header, *lines = csv.reader(stream)
+        # Each kind of row is tried, not each row.
+        kinds = {tuple(re.sub(r"[\d.]+", "#", cell) for cell in line): line for line in lines}
+        rows = [
+            [*line[:place], wild, *line[place + 1 :]]
+            for line in list(kinds.values())[:6]
+            for place, cell in enumerate(line)
+            if re.fullmatch(r"[\d.eE+-]*", cell)
+            for wild in WILD
+        ]
+    with (tmp_path / name).open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([header, *rows])
+    assert run(["accuracy", "--truth", str(tmp_path), "--rows", "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert len(json.loads(shown.out, parse_constant=pytest.fail)["rows"]) >= len(rows)
 
 
 def test_names_of_columns_cannot_steer_the_terminal(
