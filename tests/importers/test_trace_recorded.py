@@ -19,6 +19,7 @@ from gpuflow.engine.tour import tour_stops
 from gpuflow.exporters.plain import steps_text
 from gpuflow.importers.trace.reading import read_trace
 from gpuflow.importers.trace.recorded import recorded_timeline
+from gpuflow.scenario import catalog
 from gpuflow.scenario.spec import Language
 
 DATA = Path(__file__).parent.parent / "data" / "traces"
@@ -123,6 +124,14 @@ def test_talk_on_two_streams_keeps_its_count_its_time_and_its_bandwidth(traces: 
     network = timeline.scenario.steps[0].network.en
     assert "3 × all_reduce of 3.91 KiB in 110 µs" in network
     assert "10 µs to 60 µs, 40 µs in the median" in timeline.scenario.steps[0].latency.en
+
+
+def test_a_gpu_that_only_measurements_know_has_the_links_of_its_like(traces: Any) -> None:
+    head = {"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB"}]}
+    content = {**traces.document(traces.steps(2)), **head}
+    cluster = timeline_of(traces.write(content)).scenario.cluster
+    like = catalog.device("a100-80gb-sxm")
+    assert (cluster.device.title, cluster.scale_up.name) == ("NVIDIA A100-SXM4-40GB", like.fabric)
 
 
 def test_all_kinds_of_collectives_can_be_drawn() -> None:

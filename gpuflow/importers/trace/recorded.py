@@ -31,6 +31,8 @@ from gpuflow.scenario.spec import (
 
 MOST_SPANS = 20_000
 """More are no play any more."""
+_SAME_LINKS = {"a100-40gb-sxm": "a100-80gb-sxm"}
+"""GPUs that only the measurements know, and one of the catalogue with the same NVLink."""
 MOST_RANKS = 1024
 """A larger group is drawn as so many of its ranks."""
 
@@ -128,12 +130,16 @@ def _model(reading: Reading, cut: Cut, stand_in: ModelSpec) -> ModelSpec:
 def _cluster(reading: Reading, n_ranks: int, stand_in: ClusterSpec) -> ClusterSpec:
     """The GPU's usual machines; where the catalogue lacks it, some without a name."""
     head = reading.head
+    title = head.gpu_name or "GPU"
     if reading.gpu is not None:
+        name = _SAME_LINKS.get(reading.gpu, reading.gpu)
         try:
-            return machines(reading.gpu, n_ranks)
+            found = machines(name, n_ranks)
         except ScenarioError:
             pass
-    title = head.gpu_name or "GPU"
+        else:
+            device = found.device if name == reading.gpu else replace(found.device, title=title)
+            return replace(found, device=device)
     return replace(
         stand_in,
         device=replace(stand_in.device, title=title),
