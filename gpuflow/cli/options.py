@@ -28,8 +28,7 @@ LANGUAGES = ("zh", "en")
 _LARGEST = 10**9
 
 PARSER_ERRORS: Any = sys.modules[typer.BadParameter.__module__]
-"""The parser's own errors: typer carries a copy of click from 0.26 on, and needs the real one
-before."""
+"""The parser's own errors, in the copy of click that typer carries under a private name."""
 
 
 def bad_option(option: str, code: str, /, **values: object) -> InputError:
