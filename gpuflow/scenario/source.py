@@ -83,6 +83,8 @@ def file_trouble(path: Path, file: str, max_bytes: int) -> Problem | None:
     Raises:
         OSError: It cannot be looked at.
     """
+    if not file:
+        return Problem(code="file_name_empty")
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         return Problem(code="file_is_folder", file=file, hint="name_a_file")

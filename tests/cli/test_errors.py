@@ -136,6 +136,18 @@ def test_a_model_that_is_no_file_is_no_traceback(name: str, tmp_path: Path, gpuf
     assert "Traceback" not in result.err
 
 
+@pytest.mark.parametrize(
+    "arguments", [("import", "nccl"), ("import", "trace"), ("table", "--calibration")]
+)
+def test_a_name_that_is_empty_is_not_the_folder_one_stands_in(
+    arguments: tuple[str, ...], gpuflow: Any
+) -> None:
+    """As `"$LOG"` is where nobody set it."""
+    result = gpuflow(*arguments, "")
+    assert (result.code, result.out) == (2, "")
+    assert "the name of the file is empty" in result.err
+
+
 def test_problems_of_measurements(tmp_path: Path, gpuflow: Any) -> None:
     assert "there is no such folder" in gpuflow("accuracy", "--truth", str(tmp_path / "no")).err
     assert gpuflow("accuracy", "--truth", str(tmp_path)).code == 2

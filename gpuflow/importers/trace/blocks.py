@@ -149,6 +149,8 @@ def size_of(path: str) -> int:
 
 
 def _opened(path: str) -> BufferedReader:
+    if not path:
+        raise _problem(path, "file_name_empty")
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
