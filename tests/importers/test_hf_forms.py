@@ -7,6 +7,7 @@ biases, which Transformers keeps outside its parameters, count here.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from gpuflow.cluster.parameters import (
     parameters,
     state_bytes_per_sequence,
 )
+from gpuflow.errors import ImportFormatError
 from gpuflow.importers.hf_config import read_model
 from gpuflow.scenario.model_spec import ModelSpec
 from gpuflow.words import t
@@ -210,3 +212,15 @@ def test_the_kv_heads_of_blocks_are_their_own() -> None:
     assert [layer.attention.kv_heads if layer.attention else 0 for layer in layers] == [2, 0, 0, 1]
     assert [layer.mlp.ffn_size for layer in layers] == [1024, 512, 0, 1792]
     assert [layer.mixer is not None for layer in layers] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("factor", ["Infinity", "NaN", "1e300", "-3.0", "0", "true", '"wide"'])
+def test_a_width_times_what_is_no_factor_is_refused(tmp_path: Path, factor: str) -> None:
+    data = json.loads((DATA / "lfm2.json").read_text("utf-8"))
+    data |= {"block_auto_adjust_ff_dim": True, "block_ffn_dim_multiplier": "FACTOR"}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(data).replace('"FACTOR"', factor), "utf-8")
+    with pytest.raises(ImportFormatError) as caught:
+        read_model(path)
+    found = [(one.code, one.key) for one in caught.value.problems]
+    assert found == [("out_of_range", "block_ffn_dim_multiplier")]

@@ -134,7 +134,7 @@ def _mixed(config: Config, family: Family, n_layers: int) -> list[Mixing]:
         return ["full" if i % period == offset else "mixer" for i in layers]
     for key in ("attn_layer_indices", "full_attn_idxs"):
         if config.has(key):
-            chosen = config.numbers(key)
+            chosen = set(config.numbers(key))
             return ["full" if i in chosen else "mixer" for i in layers]
     config.problem("config_key_missing", "layer_types", found="layer_types")
     return ["full"] * n_layers

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from gpuflow.importers.hf.attention import switch
 from gpuflow.importers.hf.families import Family
-from gpuflow.importers.hf.fields import Config
+from gpuflow.importers.hf.fields import Config, shown
 from gpuflow.importers.hf.kinds import Form
 from gpuflow.scenario.model_spec import NO_MLP, MlpSpec
+
+_MOST_MULTIPLIER = 1000
 
 
 def mlps(config: Config, family: Family, forms: Sequence[Form], hidden_size: int) -> list[MlpSpec]:
@@ -79,8 +81,17 @@ def _dense_size(config: Config, family: Family, hidden_size: int) -> int:
 def _adjusted(config: Config, size: int) -> int:
     """LFM2: two thirds, times a multiplier, rounded up to a multiple."""
     factor = config.data.get("block_ffn_dim_multiplier")
-    factor = factor if isinstance(factor, (int, float)) else 1.0
     multiple = config.whole_or("block_multiple_of", 256)
+    if factor is None:
+        factor = 1.0
+    elif isinstance(factor, bool) or not isinstance(factor, (int, float)):
+        factor = 0.0
+    # Infinity and NaN can stand in such a file, too.
+    if not 0 < factor <= _MOST_MULTIPLIER:
+        found = shown(config.data["block_ffn_dim_multiplier"])
+        values = {"found": found, "least": 0, "most": _MOST_MULTIPLIER}
+        config.problem("out_of_range", "block_ffn_dim_multiplier", "in_range", **values)
+        return multiple
     width = int(factor * int(2 * size / 3))
     return -(-width // multiple) * multiple
 
