@@ -30,9 +30,9 @@ _TAGS = 3
 NARROWEST = 36
 """Cells below which there is no room for a picture beside its axis."""
 SIGNS = {True: ("━", "●"), False: ("#", "*")}
+"""The thick line and the measured points, in dots and in ASCII."""
 _DOT = "."
 """A point of a cloud in ASCII."""
-"""The thick line and the measured points, in dots and in ASCII."""
 _FRAMES = {True: ("│", "┤", "└", "─", "┴"), False: ("|", "+", "+", "-", "+")}
 
 
