@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from gpuflow.cli.output import Output
+from gpuflow.cells import cell_width, clip
+from gpuflow.cli.output import Output, terminal_width
 from gpuflow.cli.streams import can_show
 from gpuflow.units import format_count, format_share, format_time
 from gpuflow.words import t
@@ -42,7 +43,10 @@ class Progress:
         if not self.is_shown or (now_s - self._drawn_s < _REDRAW_S and done < self.total):
             return
         self._drawn_s = now_s
-        self._write(f"\r{self.line(done, now_s)}\x1b[K")
+        text = self.line(done, now_s)
+        # A line that folds would not be drawn over, but below itself.
+        room = terminal_width(self.stream) or cell_width(text) + 1
+        self._write(f"\r{clip(text, room - 1)}\x1b[K")
 
     def line(self, done: int, now_s: float) -> str:
         """The bar with figures."""

@@ -42,6 +42,8 @@ Verb = Callable[..., int | None]
 _HELP_WIDTH = 100
 """Cells of a help page where the screen is wider, or nobody knows."""
 _NAME_WIDTH = 26
+_NARROW, _INDENT = 60, 6
+"""Below that width, what a name means stands under it."""
 
 
 def as_command(function: Verb, *, formats: tuple[Format, ...] = FORMATS) -> Callable[..., int]:
@@ -319,7 +321,11 @@ def _text(verb: str, name: str, language: Language) -> str:
 
 
 def _entry(label: str, text: str, width: int) -> list[str]:
-    folded = wrap(text, max(width - _NAME_WIDTH - 2, 20))
+    if width < _NARROW:
+        return [f"  {line}" for line in wrap(label, max(width - 2, 1))] + [
+            f"{'':{_INDENT}}{line}" for line in wrap(text, max(width - _INDENT, 1))
+        ]
+    folded = wrap(text, width - _NAME_WIDTH - 2)
     if cell_width(label) > _NAME_WIDTH - 2:
         first = [f"  {label}"]
     else:

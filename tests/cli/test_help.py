@@ -12,7 +12,7 @@ from gpuflow.words import has, t
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("width", [60, 80, None])
+@pytest.mark.parametrize("width", [40, 60, 80, None])
 @pytest.mark.parametrize("verb", ["", *VERBS])
 def test_every_page_fits_its_width(
     verb: str, width: int | None, language: str, gpuflow: Any

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gpuflow.cells import cell_width
 from gpuflow.cli.options import Early
 from gpuflow.cli.output import Output, output_for
 from gpuflow.cli.progress import Progress
@@ -229,3 +230,12 @@ def test_without_a_terminal_there_is_no_bar(gpuflow: Any) -> None:
     bar.end()
     assert stream.getvalue() == ""
     assert gpuflow(*SMALL).err == ""
+
+
+def test_the_bar_stays_on_one_line_of_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuflow.cli.progress.terminal_width", lambda stream: 40)
+    stream = Terminal()
+    bar = Progress(output_on(stream), 1_000_000, clock=lambda: 0.0)
+    bar.update(1000)
+    (drawn,) = stream.getvalue().split("\r")[1:]
+    assert cell_width(drawn.removesuffix("\x1b[K")) == 39
