@@ -283,7 +283,12 @@ def comparison_table(comparison: Comparison, language: Language) -> Table:
         before=format_time(comparison.first_step_s),
         after=format_time(comparison.second_step_s),
     )
-    return Table(title=title, columns=columns, rows=rows, notes=(whole,))
+    stepless = [
+        _word("compare_whole", language, file=run.first.file)
+        for run in (first, second)
+        if run.first.step is None and not run.first.passes
+    ]
+    return Table(title=title, columns=columns, rows=rows, notes=(whole, *stepless))
 
 
 def _change_row(one: Change, comparison: Comparison, language: Language) -> tuple[Cell, ...]:

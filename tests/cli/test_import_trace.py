@@ -95,6 +95,16 @@ def test_two_files_say_what_grew(gpuflow: Gpuflow, tmp_path: Path) -> None:
     told = gpuflow("import", "trace", before, after).out
     assert "+200 µs" in told
     assert f"{after} against {before}, per step" in told
+    assert "No step repeats" not in told
+
+
+def test_a_trace_without_steps_says_that_it_is_compared_whole(
+    gpuflow: Gpuflow, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "steps.json", steps(3, "all_reduce_kernel"))
+    told = gpuflow("import", "trace", file, HIDDEN).out
+    assert f"No step repeats in {HIDDEN}: all of it counts as one step." in " ".join(told.split())
+    assert f"No step repeats in {file}" not in told
 
 
 def test_rows_come_as_csv(gpuflow: Gpuflow) -> None:
