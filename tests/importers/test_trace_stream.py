@@ -187,6 +187,7 @@ def test_a_file_that_unpacks_without_end_is_refused(
     assert not found
     assert stream.faults.refused is not None
     assert stream.faults.refused.code == "bomb"
+    assert stream.faults.cut_at_byte is None
     assert stream.blocks.n_out < 2**25
 
 

@@ -131,7 +131,9 @@ class TraceStream:
             self._more()
 
     def _cut(self) -> None:
-        if self.faults.cut_at_byte is None:
+        # What is given up does not break off.
+        is_given_up = self.faults.refused is not None or self.blocks.refused is not None
+        if self.faults.cut_at_byte is None and not is_given_up:
             self.faults.cut_at_byte = self.blocks.n_out
         self._text = b""
 
