@@ -2,7 +2,8 @@
 
 Kinds of links are those of `nvidia-smi topo -m` and its likes, nearest first: NV# (a bond of #
 NVLinks), XGMI, MX; PIX (one PCIe switch), PXB (several), PHB (the host bridge), NODE (several host
-bridges of a NUMA node), SYS (between sockets); PCIE where a tool does not tell more.
+bridges of a NUMA node), SYS (between NUMA nodes, of one socket or two); PCIE where a tool does not
+tell more.
 """
 
 from __future__ import annotations
