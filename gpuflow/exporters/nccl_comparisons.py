@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gpuflow.exporters.figures import ratio
 from gpuflow.exporters.tables import Cell, Column, Table
 from gpuflow.importers.nccl_compare import Change, Comparison, Pair, RegimeChange
 from gpuflow.importers.nccl_reading import Reading
@@ -119,14 +118,12 @@ def _cells(pair: Pair, language: Language) -> tuple[Cell, ...]:
 
 
 def change_text(of: float) -> str:
-    """How much longer the second takes, in per cent, or how many times where it is far.
+    """How much longer the second takes, in per cent of the first.
 
     Example:
-        >>> change_text(1.042), change_text(0.9), change_text(3.0)
-        ('+4.2 %', '−10 %', '3.0×')
+        >>> change_text(1.042), change_text(0.45), change_text(3.0)
+        ('+4.2 %', '−55 %', '+200 %')
     """
-    if not 0.5 <= of <= 2:
-        return ratio(of)
     sign = "+" if of >= 1 else "−"
     return sign + format_share(round(abs(of - 1), 4))
 

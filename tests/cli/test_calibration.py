@@ -76,6 +76,43 @@ def test_a_calibration_of_other_machines_is_said_to_be_unused(own: str, gpuflow:
     assert result.out == gpuflow("estimate", "--gpu", "a100").out
 
 
+MACHINE = ("--gpu", "h100", "--model", "llama-3-70b", "--tp", "8", "--pp", "1")
+"""One node whose all_reduce vLLM runs by a kernel of its own."""
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "differs in kernel (nccl, here trtllm_custom, which an engine brings)\nhint: "),
+        (("--tp", "4"), "differs in ranks (8, here 4), kernel (nccl, here trtllm_custom"),
+        (("--gpu", "b200"), "differs in GPU (h100-sxm, here b200"),
+        (("--profile", "ideal"), "no collective takes a measured time"),
+    ],
+)
+def test_why_a_calibration_is_unused_is_said(
+    options: tuple[str, ...], told: str, own: str, gpuflow: Gpuflow
+) -> None:
+    text = Path(own).read_text("utf-8").replace("ranks: 4", "ranks: 8")
+    Path(own).write_text(text.replace("nodes: 2", "nodes: 1"), "utf-8")
+    arguments = ("table", *MACHINE, *options, "--calibration", own)
+    assert told in gpuflow(*arguments).err
+    assert "标定" in gpuflow(*arguments, "--lang", "zh").err
+
+
+def test_what_the_hint_of_an_unused_calibration_names_makes_it_count(
+    own: str, gpuflow: Gpuflow
+) -> None:
+    text = Path(own).read_text("utf-8").replace("ranks: 4", "ranks: 8")
+    Path(own).write_text(text.replace("nodes: 2", "nodes: 1"), "utf-8")
+    arguments = ("table", *MACHINE, "--calibration", own)
+    profiles = gpuflow(*arguments).err.rstrip().split("runs by NCCL: ")[1].split(", ")
+    for profile in profiles:
+        assert gpuflow(*arguments, "--profile", profile).err == ""
+    one = ("collective", "all_reduce", "--ranks", "8", "--calibration", own, "--kernel")
+    assert gpuflow(*one, "vllm_custom").err.endswith("hint: it counts with --kernel nccl\n")
+    assert gpuflow(*one, "nccl").err == ""
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,9 @@ def test_it_is_told_to_people(language: str, gpuflow: Gpuflow, tmp_path: Path) -
     assert text.count("after.log") == 1
     assert "11 %" in text
     assert ("ranks differ, 8 and 4" if language == "en" else "8 与 4") in text
+    assert ("Change of time" if language == "en" else "耗时变化") in text
+    assert not re.search(r"\d×", text)
+    assert "+229 %" in text
     assert "| 8 B |" in gpuflow(*asked, "--format", "markdown").out
     rows = list(csv.DictReader(io.StringIO(gpuflow(*asked, "--format", "csv").out)))
     assert len(rows) == 28
