@@ -115,6 +115,10 @@ def test_full_nvlink_has_the_rate_of_its_links(gpuflow: Any) -> None:
     found = _table(gpuflow, NVLINK, "--tp", "4")
     assert found["topology"]["bound"] == "nvlink"
     assert "Full NVLink" in found["topology"]["text"][0]
+    assert (
+        "160 GB/s of bus bandwidth for the group in the ideal profile"
+        in (found["topology"]["text"][0])
+    )
     # eight of the A100's twelve links, 240 GB/s
     assert _prefill(found)["available_bandwidth_bytes_per_s"] == pytest.approx(160e9)
 
