@@ -167,15 +167,20 @@ def _check_layers(draft: Draft, model: ModelSpec, parallel: ParallelSpec) -> Non
             spread=list(spread),
         )
     elif not listed and n_layers % pp:
+        hint = "pp_layers" if spread else "values_that_do"
+        if spread and draft.is_option("model") and not draft.is_option("pp"):
+            hint = "pp_of_scenario"
         draft.blame(
             "pp_layers",
             ("pp", "model"),
-            hint="pp_layers" if spread else "values_that_do",
+            hint=hint,
+            scenario=draft.name or "",
             pp=pp,
             layers=n_layers,
             model=model.title,
             allowed=divisors_near(n_layers, pp),
             spread=list(spread),
+            stages=",".join(map(str, spread)),
         )
 
 
