@@ -31,6 +31,9 @@ def topology_of(name: str) -> Topology:
     Raises:
         ImportFormatError: The file cannot be read.
     """
+    if not name:
+        # As a path it would be the folder one is in.
+        raise ImportFormatError([Problem(code="file_name_empty")])
     if name != "-":
         return read_topology(Path(name))
     stream = getattr(sys.stdin, "buffer", None)

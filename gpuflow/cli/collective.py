@@ -64,7 +64,7 @@ RanksOption = Annotated[
 ]
 NodesOption = Annotated[int | None, typer.Option(parser=whole("--nodes"), metavar="K")]
 GpuOption = Annotated[str | None, typer.Option(metavar="NAME")]
-SizesOption = Annotated[Sizes | None, typer.Option(parser=sizes("--sizes"), metavar="A..B|S")]
+SizesOption = Annotated[Sizes | None, typer.Option(parser=sizes("--sizes"), metavar="S|A..B,...")]
 DtypeOption = Annotated[
     str | None, typer.Option(parser=one_of("--dtype", tuple(ITEM_BYTES)), metavar="TYPE")
 ]

@@ -46,7 +46,8 @@ def _known(error: BaseException) -> GpuflowError | None:
         return InputError([usage_problem(error)])
     if isinstance(error, OSError) and error.filename is not None:
         values = {"reason": error.strerror or str(error)}
-        code = "file_missing" if isinstance(error, FileNotFoundError) else "file_trouble"
+        is_missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        code = "file_missing" if is_missing else "file_unreadable"
         file = os.fsdecode(error.filename)
         return InputError([Problem(code=code, file=file, values=values)])
     return None

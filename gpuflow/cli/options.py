@@ -131,15 +131,21 @@ def share(option: str) -> Callable[[str], float]:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Message sizes of a range."""
+    """Message sizes, rising."""
 
     size_bytes: tuple[int, ...]
 
 
 def sizes(option: str) -> Callable[[str], Sizes]:
-    """A parser that takes `A..B` (A, twice A, ... up to B) or one size."""
+    """A parser of sizes and ranges `A..B` (A, twice A, ... up to B) with commas between them."""
 
     def parse(text: str) -> Sizes:
+        found = {size for part in text.split(",") for size in ladder(part)}
+        if len(found) > 1 and 0 in found:
+            raise bad_option(option, "option_sizes", found=text)
+        return Sizes(tuple(sorted(found)))
+
+    def ladder(text: str) -> list[int]:
         first, separator, last = text.partition("..")
         try:
             low = round(parse_size(first, short=True))
@@ -151,7 +157,7 @@ def sizes(option: str) -> Callable[[str], Sizes]:
         found = [low]
         while 0 < found[-1] * 2 <= high:
             found.append(found[-1] * 2)
-        return Sizes(tuple(found) if found[-1] == high else (*found, high))
+        return found if found[-1] == high else [*found, high]
 
     return parse
 

@@ -32,6 +32,10 @@ def validate(output: Output, files: FilesArgument = None, launch: LaunchOption =
         raise InputError([Problem(code="argument_missing", values=values, hint="usage")])
     problems: list[Problem] = []
     for file in files:
+        if not file:
+            # As a path it would be the folder one is in.
+            problems.append(Problem(code="file_name_empty"))
+            continue
         try:
             # Always a path: a shipped name would hide the file somebody has just written.
             load_scenario(Path(file), resolve_model=read_model)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -87,6 +87,8 @@ def read_log(path: str) -> tuple[RawRun, ...]:
     # however long a log is, only its first part is read
     trouble = file_trouble(Path(path), path, sys.maxsize)
     if trouble is not None:
+        if trouble.code == "file_not_regular":
+            trouble = replace(trouble, hint="pipe_in")
         raise ImportFormatError([trouble])
     with Path(path).open("rb") as stream:
         try:

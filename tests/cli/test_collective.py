@@ -183,6 +183,19 @@ def test_one_size_has_no_plot_and_no_ranges(gpuflow: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("64KiB,8MiB,128MiB", [2**16, 2**23, 2**27]),
+        ("8MiB, 64KiB, 8MiB", [2**16, 2**23]),
+        ("1KiB..4KiB,1MiB", [2**10, 2**11, 2**12, 2**20]),
+    ],
+)
+def test_sizes_may_be_listed(asked: str, found: list[int], gpuflow: Any) -> None:
+    result = gpuflow("collective", "all_reduce", "--sizes", asked, "--format", "json")
+    assert result.json["inputs"]["sizes_bytes"] == found
+
+
 def test_a_size_of_nothing_takes_no_time(gpuflow: Any) -> None:
     points = gpuflow("collective", "all_reduce", "--sizes", "0", "--format", "json").json["points"]
     assert {(p["time_s"], p["bus_bandwidth_bytes_per_s"]) for p in points} == {(0.0, 0.0)}

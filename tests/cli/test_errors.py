@@ -39,6 +39,8 @@ WRONG = [
     (("collective", "all_reduce", "--ranks", "1"), "option_whole", "--ranks: `1`"),
     (("collective", "all_reduce", "--sizes", "1x"), "unit_unknown", "--sizes: "),
     (("collective", "all_reduce", "--sizes", "8..4"), "option_sizes", "--sizes: `8..4`"),
+    (("collective", "all_reduce", "--sizes", "0,8"), "option_sizes", "--sizes: `0,8`"),
+    (("collective", "all_reduce", "--sizes", "8,"), "number_unreadable", "--sizes: "),
     (("collective", "all_reduce", "--algorithm", "rings"), "option_choice", "--algorithm: "),
     (("collective", "all_reduce", "--ranks", "9", "--nodes", "2"), "nodes_do_not_divide", "--n"),
     (("collective", "all_reduce", "--ranks", "9", "--nodes", "1"), "node_too_small", "--nodes: "),
@@ -232,3 +234,48 @@ def test_help_is_given_whatever_else_is_wrong(gpuflow: Any) -> None:
 def test_a_file_that_is_not_there_is_said_to_be_that(verb: tuple[str, ...], gpuflow: Any) -> None:
     result = gpuflow(*verb, "/nowhere.txt", "--lang", "en")
     assert (result.code, result.err) == (2, "/nowhere.txt: there is no such file\n")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [("import", "nccl"), ("import", "topo"), ("import", "trace"), ("validate",), ("play",)],
+)
+def test_what_keeps_a_file_from_being_opened_has_one_wording(
+    verb: tuple[str, ...], tmp_path: Path, gpuflow: Any
+) -> None:
+    below = tmp_path / "file"
+    below.write_text("", "utf-8")
+    inside = str(below / "log.txt")
+    assert gpuflow(*verb, inside).err == f"{inside}: there is no such file\n"
+    long = str(tmp_path / ("x" * 300))
+    assert ": the file cannot be opened (" in gpuflow(*verb, long).err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("import", "nccl", ""),
+        ("import", "topo", ""),
+        ("import", "trace", ""),
+        ("validate", ""),
+        ("table", "--topo", ""),
+        ("table", "--calibration", ""),
+    ],
+)
+def test_the_empty_name_of_a_file_is_not_the_folder_one_stands_in(
+    arguments: tuple[str, ...], gpuflow: Any
+) -> None:
+    result = gpuflow(*arguments)
+    assert result.code == 2
+    assert result.err.startswith("the name of the file is empty")
+
+
+def test_a_split_that_the_scenario_makes_is_said_to_be_its_own(gpuflow: Any) -> None:
+    model = ("--model", "deepseek-v3", "--tp", "8")
+    result = gpuflow("card", *model)
+    assert result.code == 2
+    assert "hint: pp 2 comes from the scenario tp2-pp2; say --pp" in result.err
+    assert "such as --layers 31,30\n" in result.err
+    assert "tp2-pp2" in gpuflow("card", *model, "--lang", "zh").err
+    assert "comes from" not in gpuflow("card", *model, "--pp", "2").err
+    assert gpuflow("card", *model, "--pp", "1").code == 0

@@ -330,6 +330,9 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
         with pytest.raises(ImportFormatError) as caught:
             read_log(str(path))
         assert [problem.code for problem in caught.value.problems] == [code]
+    with pytest.raises(ImportFormatError) as caught:
+        read_log(str(tmp_path / "pipe.log"))
+    assert [problem.hint for problem in caught.value.problems] == ["pipe_in"]
 
 
 def test_compressed_logs_are_refused(tmp_path: Path) -> None:
