@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, cast
 
-from textual import events
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from gpuflow.draw.frame import Frame
+from gpuflow.tui.screens.sized import SizedScreen
 from gpuflow.tui.widgets.keybar import Hint, KeyBar
 from gpuflow.tui.widgets.sheet import Sheet
 
@@ -22,7 +21,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 16, 8
 """Below this it is shown without footer and scroll bar."""
 
 
-class ReadingScreen(Screen[None]):
+class ReadingScreen(SizedScreen):
     """A Frame to scroll and a footer."""
 
     @property
@@ -51,10 +50,6 @@ class ReadingScreen(Screen[None]):
         """Show it, ready to scroll."""
         self.redraw()
         self.query_one(Sheet).focus()
-
-    def on_resize(self, _event: events.Resize) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.rebuild)
 
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""

@@ -6,11 +6,10 @@ import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING, cast
 
-from textual import events
-from textual.screen import Screen
 from textual.timer import Timer
 
 from gpuflow.tui.compositor import CuttingCompositor
+from gpuflow.tui.screens.sized import SizedScreen
 
 if TYPE_CHECKING:
     from gpuflow.tui.app import PlayerApp
@@ -19,7 +18,7 @@ LONGEST_TICK_S = 0.5
 """A stalled terminal or a suspended process does not make the play leap."""
 
 
-class TimedScreen(Screen[None]):
+class TimedScreen(SizedScreen):
     """Draws a picture as often as the player's frame rate says, and only while it changes."""
 
     def __init__(self) -> None:
@@ -48,10 +47,6 @@ class TimedScreen(Screen[None]):
     def redraw(self) -> None:
         """Show what there is to see now."""
 
-    @abstractmethod
-    async def rebuild(self) -> None:
-        """Everything that depends on size or language."""
-
     # ------------------------------------------------------------ time
 
     def on_mount(self) -> None:
@@ -67,10 +62,6 @@ class TimedScreen(Screen[None]):
         """Go on."""
         self.redraw()
         self.keep_time()
-
-    def on_resize(self, _event: events.Resize) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.rebuild)
 
     def keep_time(self) -> None:
         """Have a timer while playing and none while paused."""
