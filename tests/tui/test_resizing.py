@@ -52,10 +52,8 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("keys", ["", "?", "x"], ids=["play", "page", "explorer"])
 def test_sizes_that_hold_no_more_do_not_chase_each_other(keys: str) -> None:
-    code = f"KEYS = {keys!r}\n{STORM}"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE_S, check=False
-    )
+    command = [sys.executable, "-c", f"KEYS = {keys!r}\n{STORM}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     left, status, laid_out = done.stdout.split()
     assert (left, status) == ("left", "0")
