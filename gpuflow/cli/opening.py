@@ -30,11 +30,27 @@ def opening_for(
         if request.scenario not in scenario_names():
             return nullcontext()
 
+    from gpuflow.words import t
+
+    return _opened(output, t("app.title", output.language), t("opening.line", output.language))
+
+
+def opening_behind(
+    opening: Opening | None, output: Output, *, is_ascii: bool
+) -> AbstractContextManager[Opening | None]:
+    """An opening, too, where there was none and nothing is wrong: for the first picture alone."""
+    if opening is not None:
+        return nullcontext(opening)
+    return _opened(output, "", "", is_asking=not is_ascii)
+
+
+def _opened(
+    output: Output, title: str, line: str, *, is_asking: bool = True
+) -> AbstractContextManager[Opening | None]:
     from gpuflow.tui.lifecycle import can_draw
     from gpuflow.tui.opening import opened
-    from gpuflow.words import t
 
     encoding = output.streams.stderr.encoding
     if not can_draw(encoding):
         return nullcontext()
-    return opened(t("app.title", output.language), t("opening.line", output.language), encoding)
+    return opened(title, line, encoding, is_asking=is_asking)

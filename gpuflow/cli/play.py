@@ -20,7 +20,7 @@ from gpuflow.cli.explore import (
 from gpuflow.cli.kiosk import refuse_files
 from gpuflow.cli.look import player_look
 from gpuflow.cli.looking import FollowOption, ZoomOption, focus_of
-from gpuflow.cli.opening import opening_for
+from gpuflow.cli.opening import opening_behind, opening_for
 from gpuflow.cli.options import Request
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import (
@@ -130,7 +130,7 @@ def play(
             locks=locks_of(request),
             is_asking=ask,
             is_big=big,
-            opening=opening,
             focus=focus,
         )
-        return run_player(timeline, options)
+        with opening_behind(opening, output, is_ascii=look.is_ascii) as opening:
+            return run_player(timeline, replace(options, opening=opening))

@@ -66,31 +66,55 @@ def color_count(environ: Mapping[str, str]) -> int:
     return known.get(system) or known[color_system(environ)]
 
 
+_leaves: list[Callable[[int], None]] = []
+"""What signals call, the innermost last."""
+
+
 @contextlib.contextmanager
 def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
     """While inside, signals end the player in order: `leave` gets 128 + signal number.
 
+    Inside another one, signals are handled already, and only come here instead: two handlers of
+    one signal would let the outer one break off what the inner one runs.
+
     If that takes too long, for instance because the terminal takes no more output, the process
     restores what it can and ends at once with the same status.
     """
+    _leaves.append(leave)
+    try:
+        with contextlib.nullcontext() if len(_leaves) > 1 else _handling():
+            yield
+    finally:
+        _leaves.pop()
+
+
+@contextlib.contextmanager
+def _handling() -> Iterator[None]:
     saved = _terminal_attributes()
     handlers: dict[int, Any] = {}
     deadline: list[threading.Timer] = []
+    told: list[int] = []
 
     def on_signal(number: int, _frame: object) -> None:
         status = 128 + number
+        told.append(status)
         if not deadline:
             timer = threading.Timer(PATIENCE_S, _leave_now, (status, saved))
             timer.daemon = True
             timer.start()
             deadline.append(timer)
-        leave(status)
+        _leaves[-1](status)
 
     for number in ending_signals():
         handlers[number] = signal.signal(number, on_signal)
     try:
         with _faults_told(on_signal):
             yield
+    except BaseException:
+        if told:
+            # What a handler raises comes out as something else where a class was being made.
+            raise SystemExit(told[0]) from None
+        raise
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

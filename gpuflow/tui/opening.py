@@ -35,8 +35,15 @@ class Opening:
         self.question: EarlyQuestion | None = None
         """How wide a line is, asked as soon as there is a screen."""
 
-    def show(self, title: str, line: str, encoding: str) -> None:
-        """Draw, unless the screen is small or belongs to another program in the foreground."""
+    def show(self, title: str, line: str, encoding: str, *, is_asking: bool = True) -> None:
+        """Draw, unless the screen is small or belongs to another program in the foreground.
+
+        Args:
+            title: At the top; may be empty, as may the line.
+            line: In the middle.
+            encoding: Of the screen.
+            is_asking: Whether to ask how wide a line is.
+        """
         size = self._size()
         if size is None:
             return
@@ -50,8 +57,9 @@ class Opening:
         with contextlib.suppress(OSError):
             self._is_open = True
             os.write(self._screen, picture.encode(encoding, "replace"))
-            self.question = EarlyQuestion(LINE, encoding, screen=self._screen)
-            self.question.ask()
+            if is_asking:
+                self.question = EarlyQuestion(LINE, encoding, screen=self._screen)
+                self.question.ask()
 
     def size(self) -> tuple[int, int] | None:
         """Columns and rows that may be drawn on; None where there is nothing to draw on."""
@@ -93,14 +101,14 @@ class Opening:
 
 
 @contextlib.contextmanager
-def opened(title: str, line: str, encoding: str) -> Iterator[Opening]:
+def opened(title: str, line: str, encoding: str, *, is_asking: bool = True) -> Iterator[Opening]:
     """An opening while the player is being made; however that ends, the screen is given back."""
     opening = Opening()
     # A stop would leave the shell on our screen; it is only put off until the player can stop.
     stopping = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     try:
         with leaving_on_signals(_give_up):
-            opening.show(title, line, encoding)
+            opening.show(title, line, encoding, is_asking=is_asking)
             yield opening
     finally:
         opening.close()

@@ -25,7 +25,7 @@ from gpuflow.tui.options import DEFAULT_FPS, PlayerOptions
 SSH_FPS = 8.0
 """Over ssh every frame crosses a network that others use too."""
 PATIENCE_S = 0.15
-"""For its width, once everything else is ready: a mute terminal must not be waited for."""
+"""For its width; a mute terminal must not be waited for."""
 
 
 def default_fps(environ: Mapping[str, str]) -> float:
@@ -60,8 +60,7 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
         try:
             if asked is None and not options.is_ascii and can_draw(encoding):
                 question.ask()
-            if opening:
-                _draw_first(opening, question, timeline, options)
+            has_waited = bool(opening and _draw_first(opening, question, timeline, options))
             # 0.4 s of widgets, in which the terminal answers; it reads the environment
             # prepared above.
             from gpuflow.tui.app import PlayerApp
@@ -69,7 +68,7 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
         except BaseException:
             question.give_back()
             raise
-        is_wide = (question.answer(PATIENCE_S) or 0) > 1
+        is_wide = (question.answer(0.0 if has_waited else PATIENCE_S) or 0) > 1
     options = replace(options, is_ascii=options.is_ascii or is_wide, typed_ahead=question.typed)
     app = PlayerApp(timeline, settled(options, os.environ))
     app.announcer.open(None if options.is_kiosk else runtime_folder(os.environ))
@@ -83,17 +82,25 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
 
 def _draw_first(
     opening: Opening, question: EarlyQuestion, timeline: Timeline, options: PlayerOptions
-) -> None:
-    """The first picture on the opening's screen, where the width of its lines is known already."""
-    size, cells = opening.size(), question.listen(0.0)
-    # Where questions are asked, one may stand in front of the picture.
-    if size is None or cells is None or options.is_asking:
-        return
+) -> bool:
+    """The first picture on the opening's screen, once the width of its lines is known.
+
+    Returns:
+        Whether the answer was waited for; it need not be once more.
+    """
+    # Where questions are asked, one may stand in front of the picture; the explorer is another.
+    size = None if options.is_asking or options.explore else opening.size()
+    if size is None:
+        return False
+    cells = 1 if options.is_ascii else question.listen(PATIENCE_S)
+    if cells is None:
+        return True
     options = settled(replace(options, is_ascii=options.is_ascii or cells > 1), os.environ)
     opening.draw(
         first_picture(timeline, options, size, colours=color_count(os.environ)),
         getattr(sys.__stderr__, "encoding", None) or "ascii",
     )
+    return True
 
 
 def _give_up(status: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import ClassVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import on
 from textual.app import App
@@ -48,6 +49,8 @@ class TerminalApp(App[None]):
         self.options = options
         self.has_color = options.has_color
         self.is_ascii = options.is_ascii
+        self.is_leaving = False
+        """Nothing is drawn any more."""
         self._last_filters: list[LineFilter] = []
         if not options.has_color:
             self._last_filters.append(NoColour())
@@ -82,8 +85,16 @@ class TerminalApp(App[None]):
 
     # ------------------------------------------------------------ leaving
 
+    def exit(
+        self, result: None = None, return_code: int = 0, message: RenderableType | None = None
+    ) -> None:
+        """Leave; whatever comes, nothing is drawn any more."""
+        self.is_leaving = True
+        super().exit(result, return_code, message)
+
     def _fatal_error(self) -> None:
         """Leave with Python's own traceback; Textual's, with every local, would fill pages."""
+        self.is_leaving = True
         self._exit_renderables.append(Text(traceback.format_exc()))
         self._close_messages_no_wait()
 

@@ -6,6 +6,8 @@ A first picture takes a terminal that says how wide its lines are; the others he
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 
 import pyte
 import pytest
@@ -116,8 +118,14 @@ TAKEN_OVER = b"\x1b[?1004h"
         (("--big",), {"env": {"TERM": "xterm"}}),
         (("--ascii",), {"size": (40, 10), "env": {"NO_COLOR": "1"}}),
         (("--no-animation", "--lang", "zh"), {"size": (100, 30)}),
+        (("--model", "mixtral-8x7b", "--tp", "4", "--pp", "1", "--at", "3"), {"size": (120, 40)}),
+        (("--dp", "4", "--zoom", "gpu", "--step", "2"), {}),
+        (("--follow", "2", "--at", "1ms", "--kiosk"), {"size": (100, 30)}),
     ],
-    ids=["120x40", "24-bit colours", "16 colours, big", "small, no colours", "zh, no motion"],
+    ids=[
+        *("120x40", "24-bit colours", "16 colours, big", "small, no colours", "zh, no motion"),
+        *("another model and moment", "near, one step", "following, in a kiosk"),
+    ],
 )
 def test_the_first_picture_is_the_one_that_the_player_goes_on_with(on_terminal, argv, settings):
     terminal = on_terminal("play", *argv, "--no-autoplay", **settings)
@@ -150,3 +158,52 @@ def test_the_first_picture_waits_for_nothing_that_it_does_not_show(on_terminal, 
     loaded = set(found.read_text().split())
     assert "gpuflow.engine.simulate" in loaded
     assert loaded & LATER == set()
+
+
+NESTED = """
+import signal
+import subprocess
+import sys
+from gpuflow.tui.lifecycle import leaving_on_signals
+
+told = []
+with leaving_on_signals(lambda status: told.append(("opening", status))):
+    signal.raise_signal(signal.SIGALRM)
+    with leaving_on_signals(lambda status: told.append(("player", status))):
+        for name in ("SIGTERM", "SIGALRM", "SIGABRT"):
+            signal.raise_signal(signal.Signals[name])
+    signal.raise_signal(signal.SIGTERM)
+print(*(who for who, _ in told), *(status for _, status in told))
+print(signal.getsignal(signal.SIGALRM) is signal.SIG_DFL)
+"""
+
+
+WRAPPED = """
+import signal, sys
+from gpuflow.tui.lifecycle import leaving_on_signals
+
+class Named:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.SIGTERM)
+
+with leaving_on_signals(sys.exit):
+    class Owner:
+        name = Named()
+"""
+
+
+def test_a_signal_while_a_class_is_made_is_no_mistake_of_ours():
+    done = subprocess.run(
+        [sys.executable, "-c", WRAPPED], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
+
+
+def test_a_signal_ends_the_player_and_not_what_was_there_before_it():
+    done = subprocess.run(
+        [sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split("\n")[:2] == [
+        "opening player player player opening 142 143 142 134 143",
+        "True",
+    ]

@@ -117,6 +117,8 @@ class ExploreScreen(TimedScreen):
 
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""
+        if not self.can_show:
+            return
         bar = self.query_one(KeyBar)
         bar.set_class(not has_keys(*self.app.size), "-hidden")
         await bar.rebuild()
@@ -124,7 +126,7 @@ class ExploreScreen(TimedScreen):
 
     def redraw(self) -> None:
         """Show the round as it stands."""
-        if self.is_mounted and self.app.size.width:
+        if self.can_show:
             self.query_one(FrameCanvas).show(draw_explore(self.view()), self.player.look)
 
     # ------------------------------------------------------------ keys

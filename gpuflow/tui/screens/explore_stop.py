@@ -56,7 +56,7 @@ class ExploreStop(ExploreScreen, inherit_bindings=False):
 
     def redraw(self) -> None:
         """Show the round as it stands, and the words."""
-        if not self.is_mounted or not self.app.size.width or not self.player.touring.is_on:
+        if not (self.can_show and self.player.touring.is_on):
             return
         if not self.player.playing.is_animated:
             self.position = float(self.rounds)

@@ -33,5 +33,5 @@ class NotesScreen(ReadingScreen):
 
     def to_top(self) -> None:
         """A new step begins at its beginning."""
-        if self.is_mounted:
+        if self.can_show:
             self.query_one(Sheet).scroll_home(animate=False)

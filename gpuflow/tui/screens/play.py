@@ -101,6 +101,8 @@ class PlayScreen(WhatIfKeys):
 
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""
+        if not self.can_show:
+            return
         bar = self.query_one(KeyBar)
         is_big = self.player.is_big and fits_big(*self.app.size)
         bar.set_class(is_big or not fits(*self.app.size), "-hidden")
@@ -109,7 +111,7 @@ class PlayScreen(WhatIfKeys):
 
     def redraw(self) -> None:
         """Show the moment."""
-        if not self.is_mounted or not self.app.size.width:
+        if not self.can_show:
             return
         view = self.player.view(tab=self.tab, page=self.page)
         self.query_one(FrameCanvas).show(draw_play(view), self.player.look)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
 
@@ -11,9 +10,6 @@ from gpuflow.draw.frame import Frame
 from gpuflow.tui.screens.sized import SizedScreen
 from gpuflow.tui.widgets.keybar import Hint, KeyBar
 from gpuflow.tui.widgets.sheet import Sheet
-
-if TYPE_CHECKING:
-    from gpuflow.tui.terminal_app import TerminalApp
 
 NARROWEST = 30
 """Nothing is folded any narrower; a narrower screen shows the left part."""
@@ -23,11 +19,6 @@ LEAST_WIDTH, LEAST_HEIGHT = 16, 8
 
 class ReadingScreen(SizedScreen):
     """A Frame to scroll and a footer."""
-
-    @property
-    def owner(self) -> TerminalApp:
-        """The app, which says how things look."""
-        return cast("TerminalApp", self.app)
 
     # ------------------------------------------------------------ what a screen has of its own
 
@@ -53,7 +44,7 @@ class ReadingScreen(SizedScreen):
 
     async def rebuild(self) -> None:
         """Everything that depends on size or language."""
-        if not self.is_mounted:
+        if not self.can_show:
             return
         # With no room for a page and its footer Textual would lay out scroll bars for ever.
         width, height = self.app.size
@@ -67,7 +58,7 @@ class ReadingScreen(SizedScreen):
 
     def redraw(self) -> None:
         """Show what there is to read now; only what has changed is sent."""
-        if self.is_mounted and self.app.size.width:
+        if self.can_show:
             # One column is left for the scroll bar.
             frame = self.content(max(self.app.size.width - 1, NARROWEST))
             self.query_one(Sheet).show(frame, self.owner.look)
