@@ -153,7 +153,8 @@ def test_an_xterm_with_wide_lines_gets_ascii(option: str, has_lines: bool, tmp_p
             env["DISPLAY"] = f":{told.readline().strip()}"
         written = tmp_path / "written"
         # Wide lines leave half as many to a row of the picture: without ASCII it would be torn.
-        play = f"{PLAYER} --lang en --no-autoplay"
+        # `script` outlives its terminal, so that the player has to leave by itself.
+        play = f"{PLAYER} --lang en --no-autoplay --idle 20"
         command = ["xterm", "-u8", option, "-geometry", "100x30", "-e"]
         terminal = subprocess.Popen(
             [*command, "script", "-qfc", play, str(written)], env=env, stderr=subprocess.DEVNULL
