@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from gpuflow.cluster.prediction import predict
-from gpuflow.exporters.trace_document import run_record, share_of_step
+from gpuflow.exporters.trace_document import share_of_step
 from gpuflow.importers.trace.expected import with_expected
 from gpuflow.importers.trace.order import likely_kinds
 from gpuflow.importers.trace.reading import Reading, read_trace
-from gpuflow.importers.trace.runs import compare, runs_of
+from gpuflow.importers.trace.runs import runs_of
 from gpuflow.scenario import catalog
 
 DATA = Path(__file__).parent.parent / "data" / "traces"
@@ -384,83 +383,3 @@ def test_long_names_are_bounded_together(traces: Any, monkeypatch: pytest.Monkey
     assert len(reading.queue.texts) == 5
     doubt = next(one for one in reading.doubts if one.code == "names_full")
     assert doubt.values["count"] == 96
-
-
-# ---------------------------------------------------------------- several files
-
-
-def test_ranks_of_one_run_are_read_together(traces: Any) -> None:
-    files = []
-    for rank in (3, 0):
-        events = traces.steps(2, slow=1 + rank)
-        files.append(traces.write(traces.document(events, rank), name=f"{rank}.json"))
-    (run,) = runs_of([read_trace(file) for file in files])
-    assert [one.head.rank for one in run.ranks] == [0, 3]
-    assert [doubt.code for doubt in run.doubts] == ["ranks_together"]
-    reduced = next(one for one in run.collectives if one.collective.kind == "all_reduce")
-    # 32 of 10 us on rank 0 and of 40 us on rank 3, which is late
-    assert 1e6 * reduced.time_s == pytest.approx(32 * 25)
-    assert reduced.transfer_s is not None
-    assert reduced.waiting_s is not None
-    assert 1e6 * reduced.transfer_s == pytest.approx(32 * 10)
-    assert 1e6 * reduced.waiting_s == pytest.approx(32 * 15)
-
-
-def test_figures_of_several_ranks_are_all_their_means(traces: Any) -> None:
-    said = {"Collective name": "allreduce", "dtype": "Float", "Group size": 8}
-    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"
-    files = []
-    for rank, length in enumerate((10.0, 30.0)):
-        events = [traces.kernel("gemm", 100.0 * n, 20 * length) for n in range(2)]
-        for n in range(2):
-            sent = {**said, "In msg nelems": 1000}
-            events.append(traces.kernel(name, 100.0 * n + 50, length, 20, **sent))
-        files.append(traces.write(traces.document(events, rank), name=f"{rank}.json"))
-    (run,) = runs_of([read_trace(file) for file in files])
-    record: Any = run_record(run, "en")
-    (reduced,) = record["collectives"]
-    assert (reduced["count"], reduced["time_s"]) == (2, pytest.approx(40e-6))
-    assert reduced["bus_bandwidth_bytes_per_s"] == pytest.approx(2 * 4000 * 7 / 4 / 40e-6)
-    assert [reduced[f"{name}_s"] for name in ("shortest", "median", "longest")] == pytest.approx(
-        [10e-6, 20e-6, 30e-6]
-    )
-    (gemm,) = record["computes"]
-    assert (gemm["count"], gemm["time_s"]) == (2, pytest.approx(800e-6))
-    assert gemm["share_of_busy"] == pytest.approx(800e-6 / run.mean("busy_s"))
-
-
-@pytest.mark.parametrize("at", [1e6, 9e9])
-def test_other_runs_are_not_mixed_up(at: float, traces: Any) -> None:
-    rank = 0 if at == 1e6 else 1
-    first = traces.write(traces.document(traces.steps(2)), name="a.json")
-    second = traces.write(traces.document(traces.steps(2, at=at), rank), name="b.json")
-    assert len(runs_of([read_trace(first), read_trace(second)])) == 2
-
-
-def test_two_runs_compare_step_for_step(traces: Any) -> None:
-    before = traces.write(traces.document(traces.steps(2)), name="a.json")
-    after = traces.write(traces.document(traces.steps(4, slow=2.0)), name="b.json")
-    first, second = runs_of([read_trace(before), read_trace(after)])
-    found = compare(first, second)
-    grown = found.changes[0]
-    assert (grown.kind, grown.is_communication) == ("all_reduce", True)
-    assert 1e6 * grown.grown_s == pytest.approx(16 * 10)
-    assert (grown.first_count, grown.second_count) == (16, 16)
-    assert all(one.grown_s == pytest.approx(0, abs=1e-12) for one in found.changes[1:])
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {"dur": 1.0, "name": "Memcpy HtoD", "cat": "kernel", "args": {"stream": 7, "device": 0}},
-        {"dur": 0, "name": "gemm", "cat": "kernel", "args": {"stream": 7, "device": "²"}},
-        {"dur": 1.0, "name": "gemm", "cat": "kernel", "args": {"stream": 7, "device": "9" * 5000}},
-        {"dur": 1.0, "name": "gemm", "cat": "gpu_memset", "args": {"stream": 7, "device": 0}},
-    ],
-)
-def test_strange_devices_and_streams_are_no_bug(event: dict[str, Any], tmp_path: Path) -> None:
-    file = tmp_path / "t.json"
-    made = {"ph": "X", "ts": 1.0, "pid": 0, "tid": 7, **event}
-    document = {"distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [made] * 3}
-    file.write_text(json.dumps(document), "utf-8")
-    assert read_trace(str(file)).n_kernels in {0, 3}
