@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,11 +24,8 @@ os.environ["GPUFLOW_CONFIG"] = ""
 def load() -> Load:
     """Load a shipped scenario with overrides given as keywords."""
 
-    def _load(name: str = "tp2-pp2", **overrides: object) -> Scenario:
-        return load_scenario(
-            name,
-            Overrides(profile="ideal", **overrides),  # type: ignore[arg-type]
-        )
+    def _load(name: str = "tp2-pp2", **overrides: Any) -> Scenario:
+        return load_scenario(name, Overrides(profile="ideal", **overrides))
 
     return _load
 

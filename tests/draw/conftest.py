@@ -56,8 +56,8 @@ PAGES = frozenset({"table", "primitives", "basics", "help", "glossary", "notes"}
 
 
 @cache
-def _moments(name: str, overrides: tuple[tuple[str, object], ...]) -> Moments:
-    scenario = load_scenario(name, Overrides(profile="ideal", **dict(overrides)))  # type: ignore[arg-type]
+def _moments(name: str, overrides: tuple[tuple[str, Any], ...]) -> Moments:
+    scenario = load_scenario(name, Overrides(profile="ideal", **dict(overrides)))
     return Moments(Pace(simulate(scenario)))
 
 
@@ -98,7 +98,7 @@ def view_at(
         screen_s: float,
         name: str = "tp2-pp2",
         overrides: dict[str, object] | None = None,
-        **view: object,
+        **view: Any,
     ) -> PlayView:
         more = overrides or {}
         return PlayView(
@@ -106,7 +106,7 @@ def view_at(
             state=moments_of(name, **more).at(screen_s),
             width=size[0],
             height=size[1],
-            **view,  # type: ignore[arg-type]
+            **view,
         )
 
     return get
@@ -172,12 +172,11 @@ class Screens:
         moment_s = self.middle_of(self.moments_of(), step, kind)
         return self.view_at(size, language, moment_s, is_big=name == "big", **more)
 
-    def _near(self, level: str, size: Size, language: Language, **more: Any) -> PlayView:
-        focus = (
-            Focus(level=level, rank=5) if level != "follow" else Focus(rank=5, is_following=True)
-        )  # type: ignore[arg-type]
+    def _near(self, level: Any, size: Size, language: Language, **more: Any) -> PlayView:
+        is_following = level == "follow"
+        near = Focus(rank=5, is_following=True) if is_following else Focus(level=level, rank=5)
         moment_s = self.middle_of(self.moments_of(**REPLICAS), 4, "all_reduce")
-        return self.view_at(size, language, moment_s, overrides=REPLICAS, focus=focus, **more)
+        return self.view_at(size, language, moment_s, overrides=REPLICAS, focus=near, **more)
 
     def _panel(self) -> WhatIfPanel:
         before, after = (self.moments_of(**extra).timeline for extra in ({}, CHANGES))
@@ -285,12 +284,15 @@ class Screens:
             return draw_primitives(scene, width, current=cards_of_step(scene, 1), beat=1)
         if name == "notes":
             steps = tuple(map(step_notes, scene.texts))
-            about = {"step": 5, "time_s": 0.00123, "is_playing": True, "speed": 2.0, "minutes": 12}
             view = NotesView(
                 language=language,
                 scenario=scene.timeline.scenario.name,
                 steps=steps,
-                **about,  # type: ignore[arg-type]
+                step=5,
+                time_s=0.00123,
+                is_playing=True,
+                speed=2.0,
+                minutes=12,
             )
             return draw_notes(view, width)
         if name == "glossary":

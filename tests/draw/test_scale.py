@@ -13,7 +13,7 @@ import pytest
 from gpuflow.cells import cell_width
 from gpuflow.cluster.mesh import Mesh
 from gpuflow.draw.ascii import to_ascii
-from gpuflow.draw.focus import LEVELS, Focus, followed, levels_of, moved, part_of, zoomed
+from gpuflow.draw.focus import LEVELS, Focus, Level, followed, levels_of, moved, part_of, zoomed
 from gpuflow.draw.play import draw_play
 from gpuflow.draw.tile_plan import tile_sizes
 from gpuflow.draw.view import PlayView
@@ -219,8 +219,9 @@ def test_only_levels_that_show_something_else_are_stopped_at(
 
 def test_moving_goes_round_all_stages_groups_and_ranks() -> None:
     cluster = mesh(4, 2, 4)
-    for level, count in (("stage", 2), ("group", 4), ("gpu", 32)):
-        focus: Focus | None = Focus(level=level)  # type: ignore[arg-type]
+    counts: tuple[tuple[Level, int], ...] = (("stage", 2), ("group", 4), ("gpu", 32))
+    for level, count in counts:
+        focus: Focus | None = Focus(level=level)
         seen = set()
         for _ in range(count):
             focus = moved(focus, cluster, 1, None)

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuflow.draw.canvas import Rect
-from gpuflow.draw.stage_form import StagePlan, StageSpec
+from gpuflow.draw.stage_form import StagePlan, StageSpec, Wiring
 from gpuflow.draw.stage_plan import plan_stage
 
 
 def spec(stages: int, gpus: int) -> StageSpec:
-    wiring = "none" if gpus == 1 else "pair" if gpus == 2 else "rail"
+    wiring: Wiring = "none" if gpus == 1 else "pair" if gpus == 2 else "rail"
     digits = len(str(stages * gpus - 1))
     rails = 1 if gpus > 2 else 0
     tiles = (*(size for size in (8, 16, 32, 64) if gpus % size == 0 and size < gpus), gpus)
@@ -18,7 +18,7 @@ def spec(stages: int, gpus: int) -> StageSpec:
         stages=stages,
         gpus=gpus,
         digits=digits,
-        wiring=wiring,  # type: ignore[arg-type]
+        wiring=wiring,
         rails=rails,
         tiles=tiles,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,12 +37,13 @@ ViewAt = Callable[..., PlayView]
 MomentsOf = Callable[..., Moments]
 
 
-def panel_of(name: str, moments_of: MomentsOf, **more: object) -> WhatIfPanel:
+def panel_of(name: str, moments_of: MomentsOf, row: int = 0, **more: Any) -> WhatIfPanel:
     before, after = (moments_of(name, **extra).pace.timeline for extra in ({}, CHANGES[name]))
     return WhatIfPanel(
         knobs=knobs(before.scenario, after.scenario, CHANGES[name]),
         difference=difference(side_of(before), side_of(after)),
-        **{"row": 0, **more},  # type: ignore[arg-type]
+        row=row,
+        **more,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -112,9 +113,9 @@ def test_a_smaller_share_of_the_memory_leaves_a_smaller_pool() -> None:
         {"model": "llama-3-70b", "tp": 1, "pp": 1},
     ],
 )
-def test_the_card_has_room_for_as_many_requests_as_an_estimate(changes: dict[str, object]) -> None:
+def test_the_card_has_room_for_as_many_requests_as_an_estimate(changes: dict[str, Any]) -> None:
     """Of a longest request equal to the scenario's, beside the working memory of so many."""
-    scenario = load_scenario("tp2-pp2", Overrides(**changes))  # type: ignore[arg-type]
+    scenario = load_scenario("tp2-pp2", Overrides(**changes))
     memory = memory_of(scenario)
     assert memory.requests == largest_batch(scenario)
     assert memory.fits == (memory.requests >= scenario.workload.batch) == has_room(scenario)
