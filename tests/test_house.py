@@ -30,7 +30,10 @@ FORBIDDEN_MODULES = {"utils", "util", "helpers", "helper", "common", "core", "ma
 
 @cache
 def own_files() -> tuple[Path, ...]:
-    """Files that git knows, or would know; all of them where there is no git."""
+    """Files that git knows, or would know; all of them where there is no git.
+
+    An environment that stands in the checkout under a name of its own is not ours.
+    """
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
@@ -38,7 +41,9 @@ def own_files() -> tuple[Path, ...]:
         found = (path for name in TOP_LEVEL - {".git"} for path in (ROOT / name).rglob("*"))
         return tuple(path for path in found if path.is_file() and "__pycache__" not in path.parts)
     names = listed.stdout.splitlines()
-    return tuple(ROOT / name for name in names if (ROOT / name).is_file())
+    homes = {name.split("/")[0] for name in names if name.endswith("/pyvenv.cfg")}
+    own = (ROOT / name for name in names if name.split("/")[0] not in homes)
+    return tuple(path for path in own if path.is_file())
 
 
 def texts() -> list[tuple[str, str]]:

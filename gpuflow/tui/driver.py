@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 from codecs import getincrementaldecoder
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, cast
 
 from textual._parser import ParseError
@@ -17,11 +18,15 @@ from textual.message import Message
 from gpuflow.tui.opening import ENTER
 from gpuflow.tui.options import PlayerOptions
 
+_A_MOMENT_S = 0.05
+"""Until a stop is tried again that came before there was a terminal to give back."""
+
 
 class Leaving(Protocol):
     """An app that can be told to leave from another thread, and may have keys in store."""
 
     options: PlayerOptions
+    is_leaving: bool
 
     def input_has_ended(self) -> None:
         """Stdin is at its end."""
@@ -42,23 +47,61 @@ class PlayerDriver(LinuxDriver):
         mouse: bool = True,
         size: tuple[int, int] | None = None,
     ) -> None:
+        # Before the rest, which hands the signals over.
+        self._is_stopping = False
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._early = cast(Leaving, app).options.typed_ahead
         # Textual asks stdin first; two sizes at the start would chase each other for ever.
         self._size = size or self._get_terminal_size()
 
+    # Neither handler does its work at once: it would wait for ever for a lock that is held by what
+    # it has interrupted, such as the queue of the writer's thread.
+
+    def _sigtstp_application(self, *_: object) -> None:
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        self._soon(self._stop)
+
     def _sigcont_application(self, *_: object) -> None:
+        self._soon(self._go_on)
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        """Call it between two tasks; at once where there are none any more."""
+        try:
+            self._loop.call_soon_threadsafe(call)
+        except RuntimeError:
+            call()
+
+    def _stop(self) -> None:
+        """Give the terminal back for a while, then stop the process."""
+        if self._writer_thread is None:
+            self._loop.call_later(_A_MOMENT_S, self._stop)
+            return
+        self._is_stopping = False
+        if self._has_terminal and self._auto_restart:
+            self._must_signal_resume = True
+            self.suspend_application_mode()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _go_on(self) -> None:
         """Go on after a stop, also after one that could not be seen coming (SIGSTOP).
 
         The shell has set the terminal its own way by then. Textual starts a second time, without
         having ended: two threads would share the keys.
         """
-        if self._writer_thread is None or not self._auto_restart:
+        if not self._auto_restart or cast(Leaving, self._app).is_leaving:
             return
-        if not self._must_signal_resume:
+        if self._has_terminal:
             self._must_signal_resume = True
             self.suspend_application_mode()
-        self.resume_application_mode()
+        if self._must_signal_resume:
+            self.resume_application_mode()
+
+    @property
+    def _has_terminal(self) -> bool:
+        """Whether what is written gets there: not before the start, in a stop or after the end."""
+        return self._writer_thread is not None and self._writer_thread.is_alive()
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """The size of the terminal that is drawn on; stdin may be another one."""
@@ -118,7 +161,9 @@ class PlayerDriver(LinuxDriver):
         opening = cast(Leaving, self._app).options.opening
         if data == ENTER and opening is not None and opening.take():
             return
-        super().write(data)
+        # A queue that nobody empties would in the end hold the player.
+        if self._has_terminal:
+            super().write(data)
 
     def stop_application_mode(self) -> None:
         """Give the terminal back as it was."""

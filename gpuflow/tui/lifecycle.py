@@ -6,12 +6,14 @@ its cursor, echo and main screen back and no mouse, paste, focus or key reportin
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import signal
 import sys
 import termios
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
@@ -92,18 +94,20 @@ def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
 def _handling() -> Iterator[None]:
     saved = _terminal_attributes()
     handlers: dict[int, Any] = {}
-    deadline: list[threading.Timer] = []
     told: list[int] = []
+    is_over = False
+
+    def end_late() -> None:
+        time.sleep(PATIENCE_S)
+        if not is_over:
+            _leave_now(told[0], saved)
 
     def on_signal(number: int, _frame: object) -> None:
-        status = 128 + number
-        told.append(status)
-        if not deadline:
-            timer = threading.Timer(PATIENCE_S, _leave_now, (status, saved))
-            timer.daemon = True
-            timer.start()
-            deadline.append(timer)
-        _leaves[-1](status)
+        told.append(128 + number)
+        if len(told) == 1:
+            # Not a Timer: a lock of threading may be held by what the signal has interrupted.
+            _thread.start_new_thread(end_late, ())
+        _leaves[-1](told[-1])
 
     for number in ending_signals():
         handlers[number] = signal.signal(number, on_signal)
@@ -118,8 +122,7 @@ def _handling() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for timer in deadline:
-            timer.cancel()
+        is_over = True
 
 
 def ending_signals() -> list[int]:

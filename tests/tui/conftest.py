@@ -153,13 +153,18 @@ class Terminal:
         return self.process.returncode
 
     def until_stopped(self) -> None:
-        """Read until the process has stopped, which it cannot while nobody takes its output."""
+        """Read until the process has stopped, which it cannot while nobody takes its output.
+
+        What it has written last is read too.
+        """
         deadline = time.monotonic() + DEADLINE_S
         while time.monotonic() < deadline:
             self.read()
             found, status = os.waitpid(self.process.pid, os.WUNTRACED | os.WNOHANG)
             if found:
                 assert os.WIFSTOPPED(status), f"ended with {status}"
+                while self.read(0.2):
+                    pass
                 return
         raise AssertionError("not stopped")
 

@@ -110,8 +110,6 @@ def test_suspending_gives_the_terminal_back_for_a_while(on_terminal: Start) -> N
     terminal.until(is_playing)
     terminal.press(" \x1a")
     terminal.until_stopped()
-    while terminal.read(0.2):
-        pass
     assert terminal.is_as_it_was()
     os.kill(terminal.process.pid, signal.SIGCONT)
     # Paused: nothing but a full repaint brings the edges of the screen back.
@@ -135,6 +133,59 @@ def test_after_any_stop_the_screen_comes_back(number: signal.Signals, on_termina
     terminal.until(lambda screen: "Keys" in screen)
     terminal.press("?")
     terminal.until(lambda screen: is_playing(screen) and "q quit" in screen)
+    terminal.press("q")
+    assert terminal.status() == 0
+    assert terminal.is_as_it_was()
+
+
+# Whatever they interrupt may hold a lock that they would wait for.
+INTERRUPT = """
+import os, signal, threading
+from textual.drivers._writer_thread import WriterThread
+written = WriterThread.write
+is_due = True
+def write(self, text):
+    global is_due
+    written(self, text)
+    if is_due and "{word}" in text:
+        is_due = False
+        with self._queue.mutex, threading._active_limbo_lock:
+            os.kill(os.getpid(), signal.{name})
+            sum(range(1000))
+WriterThread.write = write
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTSTP", "SIGCONT", "SIGTERM", "SIGWINCH"])
+def test_no_signal_waits_for_what_it_has_interrupted(name: str, on_terminal: Start) -> None:
+    interrupt = INTERRUPT.format(word="Keys", name=name)
+    terminal = on_terminal(*IDEAL, "--at", "100us", before=interrupt)
+    terminal.until(is_playing)
+    terminal.press(" ?")
+    if name == "SIGTERM":
+        assert terminal.status() == 128 + signal.SIGTERM
+        assert terminal.is_as_it_was()
+        return
+    if name == "SIGTSTP":
+        terminal.until_stopped()
+        assert terminal.is_as_it_was()
+        os.kill(terminal.process.pid, signal.SIGCONT)
+    if name == "SIGCONT":
+        terminal.until(lambda _: b"\x1b[?1049l" in terminal.raw)
+    terminal.until(lambda screen: "Keys" in screen)
+    terminal.press("q")
+    assert terminal.status() == 0
+    assert terminal.is_as_it_was()
+
+
+def test_stops_in_the_middle_of_going_on_are_all_heard(on_terminal: Start) -> None:
+    terminal = on_terminal(*IDEAL, "--at", "100us")
+    terminal.until(is_playing)
+    for pause_s in (0.0, 0.01, 0.1, 0.0, 0.03, 0.3):
+        os.kill(terminal.process.pid, signal.SIGTSTP)
+        terminal.until_stopped()
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        terminal.read(pause_s)
     terminal.press("q")
     assert terminal.status() == 0
     assert terminal.is_as_it_was()
