@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from aiohttp import web
+from aiohttp import WSCloseCode, web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
@@ -143,13 +143,19 @@ class PlayerServer(Server):
         pages = resources.files("gpuflow") / "data" / "web"
         super().__init__("gpuflow", host=host, port=port, templates_path=str(pages))
         self._service = type("Service", (TerminalService,), {"arguments": tuple(arguments)})
-        self._visitors = 0
+        self._visitors: set[web.WebSocketResponse] = set()
 
     def initialize_logging(self) -> None:
         """None: what goes wrong with one visitor is no matter of the terminal."""
 
     async def on_startup(self, app: web.Application) -> None:
         """Nothing to say; the verb has said where it listens."""
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        """Send the visitors home; the server would wait for them to go by themselves."""
+        leaving = [visitor.close(code=WSCloseCode.GOING_AWAY) for visitor in self._visitors]
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*leaving, return_exceptions=True), PATIENCE_S)
 
     async def handle_index(self, request: web.Request) -> Any:
         """The page; where it comes from the browser knows, so that it works through `ssh -L`."""
@@ -159,7 +165,7 @@ class PlayerServer(Server):
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """One visitor, from the page's own origin, unless there are too many already."""
         origin = request.headers.get("Origin", "")
-        if origin.rpartition("//")[2] != request.host or self._visitors >= MOST_VISITORS:
+        if origin.rpartition("//")[2] != request.host or len(self._visitors) >= MOST_VISITORS:
             raise web.HTTPForbidden
         websocket = web.WebSocketResponse(heartbeat=15)
         await websocket.prepare(request)
@@ -170,12 +176,12 @@ class PlayerServer(Server):
             close=websocket.close,
             download_manager=self.download_manager,
         )
-        self._visitors += 1
+        self._visitors.add(websocket)
         try:
             await service.start(_whole(request, "width", 80), _whole(request, "height", 24))
             await self._process_messages(websocket, service)
         finally:
-            self._visitors -= 1
+            self._visitors.discard(websocket)
             await service.stop()
         return websocket
 

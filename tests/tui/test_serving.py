@@ -178,6 +178,24 @@ def test_no_player_outlives_its_server(number: signal.Signals, served: Served) -
     assert gone([served.process.pid, *players])
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=str)
+def test_a_server_that_is_told_to_end_sends_its_visitors_home(
+    number: signal.Signals, served: Served
+) -> None:
+    async def stay() -> list[object]:
+        async with visit(served) as first, visit(served) as second:
+            for place in (first, second):
+                await Seen(place).until(lambda shown: "q quit" in shown)
+            served.process.send_signal(number)
+            for place in (first, second):
+                async for _ in place:
+                    pass
+            return [first.close_code, second.close_code]
+
+    assert asyncio.run(stay()) == [aiohttp.WSCloseCode.GOING_AWAY] * 2
+    assert served.process.wait(DEADLINE_S) == 0
+
+
 def test_other_pages_cannot_open_a_player(served: Served) -> None:
     async def intrude() -> int:
         async with aiohttp.ClientSession() as session:
