@@ -20,6 +20,11 @@ os.environ["GPUFLOW_CONFIG"] = ""
 """Whoever runs the tests may have defaults of their own; here nobody has."""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, up to four: players on terminals mostly wait."""
+    return min((os.cpu_count() or 1) + 1, 4)
+
+
 @pytest.fixture(scope="session")
 def load() -> Load:
     """Load a shipped scenario with overrides given as keywords."""
