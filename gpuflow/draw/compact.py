@@ -22,7 +22,7 @@ from gpuflow.draw.stage import draw_stage, stage_at_work
 from gpuflow.draw.strip import draw_strip
 from gpuflow.draw.texts import step_heading, tab_pieces, text_pages
 from gpuflow.draw.view import PlayView
-from gpuflow.draw.wrap import wrap
+from gpuflow.draw.wrap import wrap, wrap_into
 from gpuflow.draw.zoom import draw_picture
 
 MIN_WIDTH, MIN_HEIGHT = 40, 10
@@ -121,9 +121,8 @@ def draw_compact(canvas: Canvas, view: PlayView) -> None:
     if view.caption is not None:
         draw_caption(canvas, view.caption, _words_area(layout), view.page)
     else:
-        blank = "" if view.scene.language == "zh" else " "
-        _paragraph(canvas, layout.heading, step_heading(view), "title", blank=blank)
-        _paragraph(canvas, layout.summary, view.texts.summary, "strong", blank=blank)
+        _paragraph(canvas, layout.heading, step_heading(view), "title")
+        _paragraph(canvas, layout.summary, view.texts.summary, "strong")
         _text(canvas, view, layout)
     _figures(canvas, view, layout.figures)
     draw_strip(canvas, view, layout.strip.x, layout.strip.y, layout.strip.width)
@@ -144,21 +143,9 @@ def _where(canvas: Canvas, view: PlayView, row: Rect, shown: int) -> None:
         canvas.put(row.x, row.y, text, "dim", width=row.width)
 
 
-def _paragraph(canvas: Canvas, area: Rect, text: str, role: str, *, blank: str = " ") -> None:
-    """As many lines as there is room for; the last one says when more would follow.
-
-    Args:
-        canvas: Where to draw.
-        area: The lines' place.
-        text: What is said.
-        role: Its role.
-        blank: What stands between words, empty in Chinese.
-    """
-    lines = wrap(text, area.width)
-    if len(lines) > area.height > 0:
-        rest = blank.join(lines[area.height - 1 :])
-        lines = [*lines[: area.height - 1], clip(rest, area.width)]
-    for y, line in enumerate(lines[: area.height], start=area.y):
+def _paragraph(canvas: Canvas, area: Rect, text: str, role: str) -> None:
+    """As many lines as there is room for; the last one says when more would follow."""
+    for y, line in enumerate(wrap_into(text, area.width, area.height), start=area.y):
         canvas.put(area.x, y, line, role, width=area.width)
 
 

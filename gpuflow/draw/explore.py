@@ -20,7 +20,7 @@ from gpuflow.draw.explore_view import ExploreView, fitting
 from gpuflow.draw.frame import Frame
 from gpuflow.draw.header import PAUSED, PLAYING
 from gpuflow.draw.keys import draw_hints, explore_hints, pack
-from gpuflow.draw.wrap import wrap
+from gpuflow.draw.wrap import wrap_into
 from gpuflow.units import format_count
 from gpuflow.words import t
 
@@ -107,10 +107,7 @@ def _how(canvas: Canvas, view: ExploreView, bottom: int) -> int:
     subject = view.subject
     text = view.t(f"how.{subject.collective}.{subject.algorithm}")
     most = 1 if bottom < 26 else 2
-    lines = wrap(text, view.width - 2)
-    if len(lines) > most:
-        blank = "" if view.language == "zh" else " "
-        lines = [*lines[: most - 1], blank.join(lines[most - 1 :])]
+    lines = wrap_into(text, view.width - 2, most)
     for y, line in enumerate(lines, 1):
         canvas.put(1, y, line, "dim", width=view.width - 2)
     return 1 + len(lines)

@@ -16,6 +16,7 @@ _NEVER_LAST = "（「『“‘(["
 _ATOM = re.compile(
     r"\s+|[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+"
 )
+_BLANKS = re.compile(r"[^\S\n]+")
 _UNIT = re.compile(r"(?:%|[nµm]?s|(?:[kMGT]i?)?B(?:/s)?|[kMGT]?b/s|[GT]FLOPs?(?:/s)?)(?!\w)")
 _SHORT = 4
 """Parts of a formula are shorter than this."""
@@ -36,6 +37,23 @@ def wrap(text: str, width: int) -> list[str]:
     for paragraph in text.strip().split("\n"):
         lines += _paragraph(paragraph, width) or [""]
     return lines
+
+
+def wrap_into(text: str, width: int, most: int) -> list[str]:
+    """At most `most` lines, the last of which holds all the rest, however long.
+
+    Example:
+        >>> wrap_into("每层计算的 Key/Value 缓存，用 NCCL 的 ring 算法。", 12, 2)
+        ['每层计算的', 'Key/Value 缓存，用 NCCL 的 ring 算法。']
+    """
+    flat = _BLANKS.sub(" ", text.strip())
+    lines = wrap(flat, width)
+    if len(lines) <= most or most <= 0:
+        return lines[: max(most, 0)]
+    at = 0
+    for line in lines[: most - 1]:
+        at = flat.index(line, at) + len(line)
+    return [*lines[: most - 1], flat[at:].replace("\n", " ").strip()]
 
 
 def pages(lines: list[str], height: int) -> list[list[str]]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuflow.cells import cell_width
-from gpuflow.draw.wrap import pages, wrap
+from gpuflow.draw.wrap import pages, wrap, wrap_into
 
 
 def test_english_breaks_at_blanks() -> None:
@@ -44,3 +44,20 @@ def test_no_line_is_too_wide_and_no_word_is_lost(text: str, width: int) -> None:
     found = wrap(text, width)
     assert all(cell_width(line) <= width for line in found)
     assert "".join("".join(found).split()) == "".join(text.split())
+
+
+WORDS = st.lists(st.sampled_from(["NCCL", "ring", "每层", "算法", "，", "Key/Value", "2", "MiB"]))
+
+
+@given(WORDS.map(" ".join), st.integers(1, 4), st.integers(6, 40))
+def test_what_does_not_fit_into_so_many_lines_stays_whole_in_the_last(
+    text: str, most: int, width: int
+) -> None:
+    lines, whole = wrap_into(text, width, most), wrap(text, width)
+    if len(whole) <= most:
+        assert lines == whole
+        return
+    assert lines[:-1] == whole[: most - 1]
+    # Blanks at the ends of lines are all that is lost, in either language.
+    assert text.endswith(lines[-1])
+    assert "".join("".join(lines).split()) == "".join(text.split())
