@@ -46,6 +46,11 @@ def t(key: str, language: Language, /, **values: object) -> str:
     )
 
 
+def joined(parts: Iterable[str], language: Language) -> str:
+    """Sentences one behind the other; Chinese punctuation needs no blank behind it."""
+    return ("" if language == "zh" else " ").join(parts)
+
+
 def has(key: str, language: Language) -> bool:
     """Whether there is a sentence for `key`."""
     return key in sentences(language)

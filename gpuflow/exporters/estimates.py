@@ -19,7 +19,7 @@ from gpuflow.exporters.plain import scenario_line, step_record
 from gpuflow.exporters.tables import Cell, Column, Table, table_of
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_bytes, format_share, format_time
-from gpuflow.words import t
+from gpuflow.words import joined, t
 
 _MOST_LINKS = 40
 """Rows of the link table; beyond, the busiest are shown and the rest counted."""
@@ -195,8 +195,7 @@ def _curve_notes(estimate: Estimate, language: Language) -> list[str]:
     gpu = estimate.timeline.scenario.cluster.device.title
     notes: list[str] = []
     for use in curves_used(estimate.timeline):
-        gap = "" if language == "zh" else " "
-        text = gap.join(detail_notes(use.detail, gpu, language))
+        text = joined(detail_notes(use.detail, gpu, language), language)
         notes.append(
             t(
                 "estimate.curve",

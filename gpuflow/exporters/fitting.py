@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuflow.cluster.memory import Fits, smallest_split, stage_memories
 from gpuflow.scenario.spec import Language, ParallelSpec, Scenario
 from gpuflow.units import format_bytes, format_count
-from gpuflow.words import t
+from gpuflow.words import joined, t
 
 
 def fits_document(fits: Fits) -> dict[str, object]:
@@ -53,8 +53,7 @@ def shortage_text(scenario: Scenario, language: Language) -> str:
         memory=format_bytes(worst.device_bytes),
         gpu=scenario.cluster.device.title,
     )
-    gap = "" if language == "zh" else " "
-    return f"{shortage}{gap}{_way_out(smallest_split(scenario), language)}"
+    return joined((shortage, _way_out(smallest_split(scenario), language)), language)
 
 
 def _way_out(split: ParallelSpec | None, language: Language) -> str:

@@ -26,7 +26,7 @@ from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
 from gpuflow.exporters.targets import target_text, targets_text
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_bit_rate, format_count, format_share
-from gpuflow.words import t
+from gpuflow.words import joined, t
 
 RULES = ("type", "tier", "bandwidth", "latency", "topology", "hardware")
 """The columns of the rule of thumb."""
@@ -83,7 +83,7 @@ def _record(row: Requirement, table: RequirementTable, language: Language) -> di
         "headroom": row.headroom,
         "verdict": row.verdict,
         "target_s": row.target_s,
-        "note": ("" if language == "zh" else " ").join(notes(row, table, language)) or None,
+        "note": joined(notes(row, table, language), language) or None,
     }
 
 
@@ -109,7 +109,7 @@ def conclusion(name: str, table: RequirementTable, language: Language) -> str:
     if row.message_size_bytes is None:
         return text
     here = t(f"conclusion.{name}.here", language, **_values(row, table, language))
-    return text + ("" if language == "zh" else " ") + here
+    return joined((text, here), language)
 
 
 def _values(row: Requirement, table: RequirementTable, language: Language) -> dict[str, object]:

@@ -11,7 +11,7 @@ from gpuflow.exporters.figures import count_or_nothing, ratio, time_or_nothing
 from gpuflow.exporters.tables import Cell, Column, Table
 from gpuflow.scenario.spec import Language, ParallelSpec
 from gpuflow.units import format_count, format_time
-from gpuflow.words import t
+from gpuflow.words import joined, t
 
 MOST_SPLITS = 16
 """Rows of the table; JSON has all."""
@@ -131,7 +131,7 @@ def _standing_text(timeline: Timeline, targets: Targets, language: Language) -> 
                 ratio=ratio(target_s / here_s),
             )
         )
-    return ("" if language == "zh" else " ").join(parts)
+    return joined(parts, language)
 
 
 def _split_row(one: SplitResult, targets: Targets, language: Language) -> tuple[Cell, ...]:

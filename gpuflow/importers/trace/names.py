@@ -312,7 +312,8 @@ _COMPUTE = (
     (
         "gemm",
         re.compile(
-            r"gemm|gemv|nvjet|cutlass|cublas|cijk_|matmul|wgrad|dgrad|fprop|xmma|conv|igemm|splitk",
+            r"gemm|gemv|nvjet|cutlass|cublas|cijk_|matmul|wgrad|dgrad|fprop|xmma|conv(?!ert)|igemm"
+            r"|splitk",
             re.IGNORECASE,
         ),
     ),
@@ -321,7 +322,7 @@ _COMPUTE = (
     (
         "elementwise",
         re.compile(
-            r"elementwise|triton_(?:poi|red|per)|quant|transpose|nchw|nhwc|reduce_kernel|gather"
+            r"elementwise|triton_(?:poi|red|per)|quant|convert|transpose|nchw|nhwc|reduce_kernel|gather"
             r"|cat_?array|multi_tensor|pool|subtensor|act_and_mul|activation|copy|fill|silu|gelu",
             re.IGNORECASE,
         ),

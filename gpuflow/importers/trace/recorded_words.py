@@ -15,7 +15,7 @@ from gpuflow.importers.trace.reading import Reading
 from gpuflow.importers.trace.talks import Talk
 from gpuflow.scenario.spec import Language, Phase, StepSpec, Text
 from gpuflow.units import format_bytes, format_share, format_time
-from gpuflow.words import t
+from gpuflow.words import joined, t
 
 _IDS = ("before", "layers", "after")
 MOST_KINDS = 5
@@ -174,4 +174,4 @@ def _latency(told: Told, section: int, language: Language) -> str:
     rank = head.rank if head.rank is not None else "?"
     key = "recorded_alone" if head.world == 1 else "recorded"
     parts.append(_word(key, language, rank=rank, world=head.world or "?"))
-    return ("" if language == "zh" else " ").join(parts)
+    return joined(parts, language)
