@@ -44,7 +44,9 @@ VERBS: dict[str, str | Callable[..., int | None]] = {
 """By name, the module and the function: a verb loads only what it needs itself."""
 FORMATS_OF: dict[str, tuple[Format, ...]] = {
     **dict.fromkeys(("play", "tour", "notes", "serve", "new", "schema"), ("json",)),
+    **dict.fromkeys(("record", "export"), ("json",)),
     "card": tuple(name for name in FORMATS if name != "latex"),
+    "validate": ("table", "csv", "json"),
 }
 """Verbs that have no tables: what is said is text, or one document."""
 COMMANDS = {"compare": "compare:CompareCommand"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from gpuflow.errors import InputError, Problem
 
 SideA = Annotated[str, typer.Argument(metavar="A")]
 SideB = Annotated[str, typer.Argument(metavar="B")]
+CalibrationOption = Annotated[str | None, typer.Option("--calibration", metavar="FILE")]
 _QUOTED_OPTIONS = re.compile(r"--[a-z-]+[\s=].*\s", re.DOTALL)
 
 
@@ -27,15 +29,23 @@ class CompareCommand(VerbCommand):
         return super().parse_args(context, plain)
 
 
-def compare(output: Output, a: SideA, b: SideB, changes: Changes) -> None:
+def compare(
+    output: Output, a: SideA, b: SideB, changes: Changes, calibration: CalibrationOption = None
+) -> None:
     """Print both sides and their difference."""
+    from gpuflow.cli.calibrated import calibrated
+
+    with calibrated(calibration, output) as output:
+        _compare(_sides(a, b, changes), output)
+
+
+def _compare(sides: Sequence[Side], output: Output) -> None:
     from gpuflow.cli.request import inputs_of, scenario_of, warn_of_shortage
     from gpuflow.engine.comparison import compare as compare_timelines
     from gpuflow.engine.simulate import simulate
     from gpuflow.exporters.comparisons import comparison_document, comparison_tables
     from gpuflow.exporters.tables import records
 
-    sides = _sides(a, b, changes)
     scenarios = [scenario_of(side.request) for side in sides]
     for scenario in scenarios:
         warn_of_shortage(scenario, output)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuflow.cli.options import bad_option, nearest, one_of
+from gpuflow.cli.options import DEFAULT_FORMAT, bad_option, nearest, one_of
 from gpuflow.cli.output import Output
 
 KINDS = ("model", "gpu", "fabric", "profile", "scenario", "term")
@@ -26,6 +26,8 @@ def show(
     if source:
         if kind != "scenario":
             raise bad_option("--source", "source_scenario_only", found=kind)
+        if output.format != DEFAULT_FORMAT:
+            raise bad_option("--format", "source_format", found=output.format)
         from gpuflow.scenario.load import scenario_path
 
         output.write(scenario_path(name).read_text("utf-8").rstrip("\n"))

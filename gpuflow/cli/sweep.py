@@ -76,6 +76,7 @@ AnswerOption = Annotated[
     int | None, typer.Option("--output", "--osl", parser=whole("--output"), metavar="N")
 ]
 GpusOption = Annotated[int | None, typer.Option("--gpus", parser=whole("--gpus"), metavar="N")]
+CalibrationOption = Annotated[str | None, typer.Option("--calibration", metavar="FILE")]
 AllOption = Annotated[bool, typer.Option("--all")]
 AsciiOption = Annotated[bool, typer.Option("--ascii")]
 TpValues = Annotated[Values | None, values_of("--tp")]
@@ -108,10 +109,11 @@ def sweep(
     tpot: TpotOption = None,
     all_: AllOption = False,
     ascii_: AsciiOption = False,
+    calibration: CalibrationOption = None,
 ) -> int:
     """Evaluate all combinations and print what is best; interrupted, what there is of it."""
+    from gpuflow.cli.calibrated import calibrated
     from gpuflow.cli.request import scenario_of
-    from gpuflow.engine.sweep_grid import MOST_POINTS, SweepGrid
 
     # the scenario's own split need not be possible for another model
     one = None if launch else 1
@@ -138,27 +140,35 @@ def sweep(
     usual = _usual(base, scenario, launch)
     asked = {"tp": tp, "pp": pp, "dp": dp, "ep": ep, "batch": batch, "prompt": prompt}
     given = {name: values.numbers for name, values in asked.items() if values is not None}
-    axes = replace(usual, **given)
+    grid = _grid(base, replace(usual, **given), gpus)
+    with calibrated(calibration, output) as output:
+        is_whole, done = _run(grid, output)
+        _write(
+            _Found(
+                grid=grid,
+                targets=targets_of(ttft, tpot),
+                gpus=gpus,
+                done=done,
+                is_whole=is_whole,
+                wants_all=all_,
+            ),
+            output,
+            is_ascii=ascii_,
+        )
+    return 0 if is_whole else INTERRUPTED
+
+
+def _grid(base: Scenario, axes: Axes, gpus: int | None) -> SweepGrid:
+    """All combinations that can be; an error where there are none, or too many."""
+    from gpuflow.engine.sweep_grid import MOST_POINTS, SweepGrid
+
     if axes.n_points > MOST_POINTS:
         most = f"{MOST_POINTS:,}"
         raise bad_option("sweep", "sweep_points", found=f"{axes.n_points:,}", most=most)
     grid = SweepGrid(base, axes, gpus)
     if not grid.splits:
         raise bad_option("sweep", "sweep_no_split", model=base.model.title, gpus=gpus or "-")
-    is_whole, done = _run(grid, output)
-    _write(
-        _Found(
-            grid=grid,
-            targets=targets_of(ttft, tpot),
-            gpus=gpus,
-            done=done,
-            is_whole=is_whole,
-            wants_all=all_,
-        ),
-        output,
-        is_ascii=ascii_,
-    )
-    return 0 if is_whole else INTERRUPTED
+    return grid
 
 
 def _usual(base: Scenario, scenario: str | None, launch: Launch | None) -> Axes:

@@ -109,7 +109,7 @@ def export(
     font: FontOption = None,
 ) -> int:
     """Write pictures of one step, one moment, or all steps; or the timeline as data."""
-    form = to or _form_of(file)
+    form = to or _form_of(file, "json" if output.format == "json" else FORMS[0])
     refuse_needless(form, fps, font, file, output)
     if form in DATA_FORMS:
         of_screens = {
@@ -179,10 +179,10 @@ def _stills(film: Film, at: str | None, step: str | None) -> list[tuple[str, Fra
     return [(_title(film, index), frame) for index, frame in frames]
 
 
-def _form_of(file: str | None) -> str:
-    """The form that a file's name asks for; SVG where it asks for none."""
+def _form_of(file: str | None, usual: str) -> str:
+    """The form that a file's name asks for, or the usual one where it asks for none."""
     ending = Path(file).suffix.lower().lstrip(".") if file else ""
-    return ending if ending in FORMS else FORMS[0]
+    return ending if ending in FORMS else usual
 
 
 def _film(

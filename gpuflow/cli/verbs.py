@@ -305,7 +305,8 @@ def _options(items: Sequence[Any], name: str, language: Language, width: int) ->
         if item.param_type_name == "option" and not item.hidden:
             value = "" if item.is_flag else f" {item.metavar}"
             label = ", ".join([*item.opts, *item.secondary_opts]) + value
-            lines += _entry(label, _text(name, item.name, language), width)
+            has_text = item.name == "format" and DEFAULT_FORMAT not in item.metavar
+            lines += _entry(label, _text(name, item.name, language, has_text=has_text), width)
     return lines
 
 
@@ -313,11 +314,12 @@ def _help_entry(language: Language, width: int) -> str:
     return "\n".join(_entry("--help", words.t("option.help", language), width))
 
 
-def _text(verb: str, name: str, language: Language) -> str:
-    """A verb may say about an option more than all verbs say."""
+def _text(verb: str, name: str, language: Language, *, has_text: bool = False) -> str:
+    """A verb may say about an option more than all verbs say; one with text has no tables."""
     name = name.rstrip("_")
     special = f"option.{verb}.{name}"
-    return words.t(special if words.has(special, language) else f"option.{name}", language)
+    usual = f"option.text.{name}" if has_text else f"option.{name}"
+    return words.t(special if words.has(special, language) else usual, language)
 
 
 def _entry(label: str, text: str, width: int) -> list[str]:

@@ -51,7 +51,8 @@ def read_truth(folder: Path) -> Truth:
             them, or one that is far too large or no CSV text in UTF-8.
     """
     if not folder.is_dir():
-        raise ImportFormatError([Problem(code="truth_no_folder", file=str(folder))])
+        code = "truth_is_file" if folder.exists() else "truth_no_folder"
+        raise ImportFormatError([Problem(code=code, file=str(folder))])
     rows: list[Measurement] = []
     skipped: list[str] = []
     problems: list[Problem] = []

@@ -61,6 +61,26 @@ def test_scenarios_take_own_times(verb: str, own: str, gpuflow: Gpuflow) -> None
     assert gpuflow(*arguments).json == usual.json
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "tp=16,pp=1", "tp=16,pp=2", "--gpu", "h100", "--model", "llama-3-70b"),
+        ("sweep", "--gpu", "h100", "--model", "llama-3-70b", "--tp", "16", "--pp", "1"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_verbs_of_many_scenarios_take_own_times(
+    arguments: tuple[str, ...], own: str, gpuflow: Gpuflow
+) -> None:
+    text = Path(own).read_text("utf-8").replace("ranks: 4", "ranks: 16")
+    Path(own).write_text(text, "utf-8")
+    usual = gpuflow(*arguments, "--format", "json")
+    result = gpuflow(*arguments, "--format", "json", "--calibration", own)
+    assert (result.code, result.err) == (0, "")
+    assert result.json["calibration_file"] == own
+    assert {**usual.json, "calibration_file": own} != result.json
+
+
 def test_the_player_takes_own_times(own: str, gpuflow: Gpuflow) -> None:
     text = Path(own).read_text("utf-8").replace("ranks: 4", "ranks: 16")
     Path(own).write_text(text, "utf-8")

@@ -152,6 +152,9 @@ def test_a_name_that_is_empty_is_not_the_folder_one_stands_in(
 
 def test_problems_of_measurements(tmp_path: Path, gpuflow: Any) -> None:
     assert "there is no such folder" in gpuflow("accuracy", "--truth", str(tmp_path / "no")).err
+    (tmp_path / "file.txt").write_text("", "utf-8")
+    taken_for_one = gpuflow("accuracy", "--truth", str(tmp_path / "file.txt")).err
+    assert "this is no folder; --truth takes the folder" in taken_for_one
     assert gpuflow("accuracy", "--truth", str(tmp_path)).code == 2
     (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00")
     result = gpuflow("accuracy", "--truth", str(tmp_path))

@@ -104,3 +104,45 @@ def test_only_a_scenario_has_a_file_of_its_own(gpuflow: Any) -> None:
     result = gpuflow("show", "gpu", "h100", "--source")
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("--source: only a scenario")
+
+
+@pytest.mark.parametrize("verb", ["record", "export"])
+@pytest.mark.parametrize("form", ["markdown", "latex", "csv", "table"])
+def test_what_writes_files_of_its_own_forms_refuses_those_of_tables(
+    verb: str, form: str, gpuflow: Any
+) -> None:
+    result = gpuflow(verb, "--format", form)
+    assert (result.code, result.out) == (2, "")
+    assert f"`{form}`" in result.err
+
+
+def test_json_without_a_form_exports_the_timeline(gpuflow: Any) -> None:
+    asked = ("export", "--step", "2")
+    assert gpuflow(*asked, "--format", "json").out == gpuflow(*asked, "--to", "json").out
+    assert (
+        gpuflow(*asked, "--format", "json", "--to", "txt").out == gpuflow(*asked, "--to", "txt").out
+    )
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex", "csv", "json"])
+def test_the_source_of_a_scenario_has_no_other_form(form: str, gpuflow: Any) -> None:
+    result = gpuflow("show", "scenario", "tp2-pp2", "--source", "--format", form)
+    assert result.code == 2
+    assert "source_format" in result.out or f"no {form}" in result.err
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_what_is_wrong_with_a_scenario_is_no_table(form: str, gpuflow: Any) -> None:
+    result = gpuflow("validate", "no.yaml", "--format", form)
+    assert f"`{form}` is none of: table, csv, json" in result.err
+
+
+@pytest.mark.parametrize("verb", ["play", "tour", "notes", "serve", "new", "record", "export"])
+@pytest.mark.parametrize(
+    ("language", "promise"), [("en", "table when not given"), ("zh", "默认 table")]
+)
+def test_help_promises_no_table_where_there_is_none(
+    verb: str, language: str, promise: str, gpuflow: Any
+) -> None:
+    assert promise in gpuflow("table", "--help", "--lang", language).out
+    assert promise not in gpuflow(verb, "--help", "--lang", language).out
