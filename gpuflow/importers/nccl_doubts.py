@@ -72,6 +72,10 @@ def _about_values(raw: RawRun) -> Iterator[Doubt]:
         yield Doubt("wrong_data", {"error": f"{worst:g}"})
     if raw.rows and raw.options.get("check") == 0:
         yield Doubt("unchecked")
+    for name, usual in (("graph", 0), ("aggregated", 1)):
+        count = raw.options.get(name, usual)
+        if raw.rows and isinstance(count, int) and count > usual:
+            yield Doubt(name, {"count": count})
 
 
 def _about_rows(raw: RawRun, rows: Sequence[Measured]) -> Iterator[Doubt]:
@@ -85,8 +89,10 @@ def _about_rows(raw: RawRun, rows: Sequence[Measured]) -> Iterator[Doubt]:
     repeated = [size for size, count in Counter(r.size_bytes for r in rows).items() if count > 1]
     if repeated:
         kinds = {(row.dtype, row.redop) for row in rows}
+        roots = {row.root for row in raw.rows if row.root is not None}
         code = "sizes_repeated_by_kind" if len(kinds) > 1 else "sizes_repeated"
-        yield Doubt(code, {"count": len(repeated), "kinds": len(kinds)})
+        code = "sizes_repeated_by_root" if len(roots) > 1 else code
+        yield Doubt(code, {"count": len(repeated), "kinds": len(kinds), "roots": len(roots)})
     most = raw.options.get("max_bytes")
     largest = max((row.size_bytes for row in rows), default=0)
     if isinstance(most, int) and largest > most > 0:

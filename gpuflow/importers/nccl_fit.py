@@ -60,7 +60,9 @@ def fit_log(reading: Reading) -> LogFit | Doubt:
     """Fit a run, or say why it cannot be fitted."""
     if any(doubt.code == "gpu_shared" for doubt in reading.doubts):
         return Doubt("no_fit_shared")
-    if reading.collective is None or reading.ranks is None or reading.ranks < 2:
+    if reading.ranks == 1:
+        return Doubt("no_fit_alone")
+    if reading.collective is None or reading.ranks is None:
         return Doubt("no_fit_unknown")
     rows = thinned(reading.usable)
     sizes = {row.size_bytes for row in rows}

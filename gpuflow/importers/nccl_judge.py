@@ -18,7 +18,7 @@ from gpuflow.cluster.selection import Case, default_launch, library_kernel, sele
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.errors import ScenarioError
 from gpuflow.importers.nccl_debug import DebugFacts
-from gpuflow.importers.nccl_fit import key_of, thinned
+from gpuflow.importers.nccl_fit import MOST_FITTED, key_of
 from gpuflow.importers.nccl_reading import Doubt, Measured, Reading
 from gpuflow.scenario import catalog
 from gpuflow.scenario.machines import machines
@@ -26,6 +26,7 @@ from gpuflow.scenario.machines import machines
 MOST_RANKS = 4096
 """Beyond them a log is not judged: simulating the rivals would take minutes."""
 _PROGRAMS = {"all_to_all": "alltoall", "send_recv": "sendrecv"}
+_ROOTED = frozenset({"broadcast", "reduce", "scatter", "gather"})
 _NETWORKS = (
     ("efa", "efa-400"),
     ("ofi", "efa-400"),
@@ -85,17 +86,21 @@ def judge(reading: Reading, fabric: str | None = None) -> Verdict | Doubt:
         return Doubt("no_verdict_shared")
     if not reading.rows or reading.ranks is None or reading.nodes is None:
         return Doubt("no_verdict_unknown")
-    if reading.collective is None or not 1 < reading.ranks <= MOST_RANKS:
+    if reading.collective is None:
         return Doubt("no_verdict_unknown")
+    if reading.ranks < 2:
+        return Doubt("no_verdict_alone")
+    if reading.ranks > MOST_RANKS:
+        return Doubt("no_verdict_ranks", {"most": MOST_RANKS})
     said = named.name if named else fabric_said(reading.raw.debug)
-    measured = thinned(reading.rows)
-    sizes = np.array([row.size_bytes for row in measured], dtype=float)
+    measured = _judged(reading.rows)
+    sizes = np.array(sorted({row.size_bytes for row in measured}), dtype=float)
     try:
         found = _by_catalogue(reading, sizes, said)
     except ScenarioError:
         found = None
     except ValueError:
-        return Doubt("no_verdict_unknown")
+        return Doubt("no_verdict_collective", {"collective": reading.collective})
     if found is None:
         found = _by_measurements(reading, sizes, said)
     if found is None:
@@ -104,8 +109,16 @@ def judge(reading: Reading, fabric: str | None = None) -> Verdict | Doubt:
         gpu=reading.gpu,
         fabric=found[0],
         is_fabric_assumed=reading.nodes > 1 and said is None,
-        rows=_expected_rows(measured, bus_factor(reading.collective, reading.ranks), found),
+        rows=_expected_rows(measured, sizes, bus_factor(reading.collective, reading.ranks), found),
     )
+
+
+def _judged(rows: Sequence[Measured]) -> list[Measured]:
+    """Rows of so many sizes as can be simulated, that of the highest bandwidth among them."""
+    sizes = sorted({row.size_bytes for row in rows})
+    kept = set(sizes[:: -(-len(sizes) // MOST_FITTED)])
+    kept.add(max(rows, key=lambda row: row.bus_bytes_per_s).size_bytes)
+    return [row for row in rows if row.size_bytes in kept]
 
 
 _Choice = tuple[str, str] | None
@@ -114,22 +127,24 @@ _Found = tuple[str, FloatArray, list[_Choice], list[str]]
 
 
 def _expected_rows(
-    measured: Sequence[Measured], factor: float, found: _Found
+    measured: Sequence[Measured], sizes: FloatArray, factor: float, found: _Found
 ) -> tuple[ExpectedRow, ...]:
+    """What is expected of each row, by what is expected at each of the sizes."""
     _, times, choices, sources = found
+    places = {size: place for place, size in enumerate(sizes.tolist())}
     return tuple(
         ExpectedRow(
             row=row,
-            time_s=time_s,
-            bus_bytes_per_s=factor * row.size_bytes / time_s,
-            share=time_s / row.time_s,
+            time_s=float(times[place]),
+            bus_bytes_per_s=factor * row.size_bytes / float(times[place]),
+            share=float(times[place]) / row.time_s,
             algorithm=choice[0] if choice else None,
             protocol=choice[1] if choice else None,
-            time_source=source,
+            time_source=sources[place],
         )
-        for row, time_s, choice, source in zip(
-            measured, times.tolist(), choices, sources, strict=True
-        )
+        for row in measured
+        for place in (places[row.size_bytes],)
+        for choice in (choices[place],)
     )
 
 
@@ -203,13 +218,21 @@ def command_line(reading: Reading) -> str | None:
     for option, kinds, usual in (("-d", reading.dtypes, "float"), ("-o", redops, "sum")):
         if kinds and set(kinds) != {usual}:
             words += [option, "all" if len(kinds) > 1 else shlex.quote(min(kinds))]
+    roots = {row.root for row in raw.rows if row.root is not None}
+    if reading.collective in _ROOTED and roots and roots != {0}:
+        words += ["-r", str(min(roots)) if len(roots) == 1 else "-1"]
     for name, option in (("iterations", "-n"), ("warmup", "-w"), ("check", "-c")):
         if name in options:
             words += [option, str(options[name])]
+    for name, option, default in (("aggregated", "-m", 1), ("graph", "-G", 0)):
+        if options.get(name, default) != default:
+            words += [option, str(options[name])]
+    words += ["-C", "1"] if raw.is_cpu_time else []
     settings = [shlex.quote(f"{name}={value}") for name, value in raw.debug.settings.items()]
     if processes > 1:
         exported = [part for setting in settings for part in ("-x", setting)]
-        nodes = reading.nodes or 1
+        hosts = len({rank.host for rank in raw.ranks})
+        nodes = hosts if len(raw.ranks) == reading.ranks else reading.nodes or 1
         spread = ["-N", str(processes // nodes)] if nodes > 1 and processes % nodes == 0 else []
         return " ".join(["mpirun", "-np", str(processes), *spread, *exported, *words])
     return " ".join([*settings, *words])

@@ -51,7 +51,9 @@ _OPTION = {
     "max_bytes": re.compile(r"maxBytes\s+(\d{1,18})"),
     "warmup": re.compile(r"warmup iters:\s*(\d{1,9})"),
     "iterations": re.compile(r"(?<!warmup )(?<!agg )iters:\s*(\d{1,9})"),
+    "aggregated": re.compile(r"agg iters:\s*(\d{1,9})"),
     "check": re.compile(r"validation:\s*(\d{1,9})"),
+    "graph": re.compile(r"graph:\s*(\d{1,9})"),
 }
 _OPTION_LINE = re.compile(r"(?:nThread|nGpus|minBytes|maxBytes)\s+\d")
 _STEP = re.compile(r"step:\s*(\d{1,18})\((factor|bytes)\)")
@@ -88,6 +90,7 @@ _FAILURES = (
 _SAID_BY_NAME = re.compile(r"(?:nccl-test|h(?<!\wh)\d00|a(?<!\wa)100|b(?<!\wb)200)-(\d{2,5})-\w")
 _SAID_BY_WORD = re.compile(r"\b(\d{1,5}) GPUs\b(?!\s*(?:/|(?:per|each|a node|[io]n each)\b))")
 _VERSION = re.compile(r"(?:NCCL|RCCL) version\s*:?\s*(\d[\w.+-]{0,40})")
+_VERSION_CODE = re.compile(r"nccl-library=(\d{4,6})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,11 @@ def is_columns(line: str) -> bool:
     return "algbw" in line and ("size" in line or "bytes" in line) and "busbw" in line
 
 
+def has_cpu_time(line: str) -> bool:
+    """Whether a row of column titles has the CPU's times in place of the GPU's (-C 1)."""
+    return "cputime" in line
+
+
 def has_root_column(line: str) -> bool:
     """Whether a row of column titles has `root`."""
     return re.search(r"\broot\b", line) is not None
@@ -300,4 +308,13 @@ def said_ranks(line: str) -> int | None:
 def version_of(line: str) -> str | None:
     """The library's version."""
     found = _VERSION.search(line) if "version" in line else None
+    if found is None and "nccl-library=" in line:
+        code = _VERSION_CODE.search(line)
+        return version_by_code(int(code[1])) if code else None
     return found[1] if found else None
+
+
+def version_by_code(code: int) -> str:
+    """NCCL's version by its number: 22807 is 2.28.7, and up to 2.8 2708 is 2.7.8."""
+    above = 10_000 if code >= 10_000 else 1000
+    return f"{code // above}.{code % above // 100}.{code % 100}"

@@ -49,6 +49,8 @@ class RawRun:
     has_root: bool | None = None
     units: float | None = None
     """Seconds that a figure of time stands for, by the header."""
+    is_cpu_time: bool = False
+    """Whether the column of times has those of the CPU; bandwidths are the GPU's all the same."""
     average: float | None = None
     wrong: int = 0
     """Values that the foot calls out of bounds."""
@@ -296,6 +298,7 @@ class _Reader:
                 run = self._begin(label, number)
             run.has_table = True
             run.has_root = lines.has_root_column(line)
+            run.is_cpu_time = lines.has_cpu_time(line)
             run.units = 1e-3 if "bytes" in line and "size" not in line else run.units
         else:
             if "(GB/s)" in line:

@@ -19,9 +19,16 @@ from types import MappingProxyType
 
 from gpuflow.collectives.oracle import bus_factor
 from gpuflow.errors import ScenarioError
-from gpuflow.importers.nccl_lines import ITEM_BYTES, RawRow
+from gpuflow.importers.nccl_lines import RawRow
 from gpuflow.importers.nccl_log import RawRun
 from gpuflow.importers.nccl_names import catalog_gpu, collective_in, ranks_in
+from gpuflow.importers.nccl_shape import (
+    by_bandwidth,
+    collective_by_shape,
+    could_be,
+    ranks_by_ratio,
+    shares,
+)
 from gpuflow.scenario import catalog
 
 GB = 1e9
@@ -29,6 +36,8 @@ FLOOR_BYTES = 1024
 """Largest message whose time counts as latency."""
 LEAST_TIME = 1e-6
 """In the log's own unit; a shorter time is damage."""
+MOST_IN_A_HOST = 16
+"""GPUs; a node of the catalogue with more of them is an NVLink domain of several hosts."""
 OUTLIER = 1.5
 """A time so many times that of a larger message is none of the size's doing."""
 _NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -121,13 +130,17 @@ def understand(raw: RawRun, known: Known | None = None) -> Reading:
     known = known or Known()
     doubts: list[Doubt] = []
     rows = [row for row in raw.rows if row.size_bytes > 0 and (row.figures[0] or 0) > LEAST_TIME]
-    share, per_rank = _shares(rows)
+    if raw.is_cpu_time:
+        timed = len(rows)
+        rows = by_bandwidth(rows)
+        doubts.append(Doubt("cpu_time", {"count": timed - len(rows)}))
+    share, per_rank = shares(rows)
     name = PurePath(raw.file).name.lower()
-    collective = known.collective or raw.collective or _collective(rows, share, per_rank)
+    collective = known.collective or raw.collective or collective_by_shape(rows, share, per_rank)
     guessed: list[str] = []
     if raw.collective is None and known.collective is None and rows:
         by_file = collective_in(name)
-        if by_file and _could_be(by_file, rows, share, per_rank):
+        if by_file and could_be(by_file, rows, share, per_rank):
             guessed += [by_file] if by_file != collective else []
             collective = by_file
         elif collective:
@@ -161,70 +174,6 @@ def understand(raw: RawRun, known: Known | None = None) -> Reading:
         doubts=tuple(doubts),
         refused=None if found or _is_debug_only(raw) else _refusal(raw),
     )
-
-
-def _shares(rows: Sequence[RawRow]) -> tuple[float | None, int | None]:
-    """Share r of the rows with the most digits, and S / (count E) where it is a whole number."""
-    ratios = [
-        row.figures[2] / row.figures[1]
-        for row in rows
-        if row.figures[1] and row.figures[2] and row.figures[1] >= 1
-    ]
-    digits = max((row.figures[1] or 0 for row in rows), default=0)
-    best = [
-        row.figures[2] / row.figures[1]
-        for row in rows
-        if row.figures[1] and row.figures[2] and row.figures[1] >= max(digits / 2, 0.5)
-    ]
-    share = median(best or ratios) if best or ratios else None
-    quotients = {
-        row.size_bytes / (row.count * ITEM_BYTES[row.dtype])
-        for row in sorted(rows, key=lambda row: row.size_bytes)[-4:]
-        if row.count
-    }
-    one = quotients.pop() if len(quotients) == 1 else None
-    return share, int(one) if one is not None and one == int(one) and one >= 1 else None
-
-
-def _collective(rows: Sequence[RawRow], share: float | None, per_rank: int | None) -> str | None:
-    """The collective by the form of its rows; None where nothing tells."""
-    if not rows or per_rank is None:
-        return None
-    first = rows[0]
-    adds = first.redop not in (None, "none")
-    is_unchecked = first.figures[3] is not None and first.figures[7] is None and not first.is_cut
-    if per_rank > 1:
-        if adds:
-            return "reduce_scatter"
-        return "all_to_all" if is_unchecked else "all_gather"
-    if first.root is not None and first.root >= 0:
-        return "reduce" if adds else "broadcast"
-    is_plain = share is None or abs(share - 1) < 0.02
-    if is_plain and (is_unchecked or (first.redop is None and share is not None)):
-        return "send_recv"
-    return "all_reduce" if adds else None
-
-
-def _could_be(
-    collective: str, rows: Sequence[RawRow], share: float | None, per_rank: int | None
-) -> bool:
-    """Whether the rows do not speak against a name."""
-    by_shape = _collective(rows, share, per_rank)
-    alike = ({"all_gather", "all_to_all"}, {"send_recv", "broadcast", "all_reduce"})
-    return by_shape in (None, collective) or {by_shape, collective} in [
-        {a, b} for group in alike for a in group for b in group
-    ]
-
-
-def ranks_by_ratio(collective: str | None, share: float | None) -> int | None:
-    """Ranks n by r; None where r is the same for any n, or cannot be."""
-    if share is None:
-        return None
-    if collective == "all_reduce" and 1 <= share < 1.9995:
-        return max(2, round(2 / (2 - share)))
-    if collective in {"all_gather", "reduce_scatter", "all_to_all"} and 0.4 < share < 0.9995:
-        return max(2, round(1 / (1 - share)))
-    return None
 
 
 def _ranks(
@@ -274,20 +223,34 @@ def _nodes(
     hosts = len({rank.host for rank in raw.ranks})
     if raw.debug.nodes:
         return raw.debug.nodes
+    per_node = _gpus_per_node(gpu)
     if hosts > 1 or (listed and len(listed) == ranks):
-        return hosts
+        return _domains(ranks, hosts, per_node, doubts)
     named = re.search(r"(?<!\d)(\d{1,4})[-_ ]?nodes?\b", name)
     if named and int(named[1]) and ranks % int(named[1]) == 0:
         doubts.append(Doubt("nodes_assumed", {"nodes": int(named[1])}))
         return int(named[1])
-    try:
-        per_node = catalog.device(gpu or "").gpus_per_node
-    except ScenarioError:
-        per_node = 8
     if not raw.rows:
         return None
     nodes = math.ceil(ranks / per_node)
     doubts.append(Doubt("nodes_assumed", {"nodes": nodes}))
+    return nodes
+
+
+def _gpus_per_node(gpu: str | None) -> int:
+    try:
+        return catalog.device(gpu or "").gpus_per_node
+    except ScenarioError:
+        return 8
+
+
+def _domains(ranks: int, hosts: int, per_node: int, doubts: list[Doubt]) -> int:
+    """Nodes as the catalogue has them: of a rack with one NVLink domain, all hosts are one."""
+    if per_node <= MOST_IN_A_HOST or hosts * per_node < ranks:
+        return hosts
+    nodes = min(hosts, math.ceil(ranks / per_node))
+    if nodes < hosts:
+        doubts.append(Doubt("hosts_of_domain", {"hosts": hosts, "nodes": nodes}))
     return nodes
 
 
