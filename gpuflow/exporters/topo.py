@@ -71,11 +71,7 @@ def warnings(topology: Topology, language: Language) -> list[tuple[str, str]]:
     """What hurts inference on this machine whatever runs on it: (code, sentence)."""
     if topology.refused:
         return []
-    found: list[tuple[str, str]] = []
-    for a, b in lost_links(topology)[:_MOST_NAMED]:
-        most = max(topology.nvlinks(*pair) for pair in topology.links)
-        values = {"pair": pair_text((a, b)), "count": topology.nvlinks(a, b), "most": most}
-        found.append(("lost_link", t("topo.warning.lost_link", language, **values)))
+    found = [("lost_link", text) for text in _lost_links(topology, language)]
     apart = [pair for pair in topology.links if not topology.is_direct(*pair)]
     if apart and len(apart) < len(topology.links):
         island = _islands(topology)
@@ -96,6 +92,23 @@ def warnings(topology: Topology, language: Language) -> list[tuple[str, str]]:
     if gpus:
         names = ", ".join(f"GPU{gpu}" for gpu in gpus[:_MOST_NAMED])
         found.append(("far_nic", t("topo.warning.far_nic", language, gpus=names)))
+    return found
+
+
+def _lost_links(topology: Topology, language: Language) -> list[str]:
+    """A sentence for each number of NVLinks that is too low, and whose they are."""
+    most = max((topology.nvlinks(*pair) for pair in topology.links), default=0)
+    by_count: dict[int, list[tuple[int, int]]] = {}
+    for pair in lost_links(topology):
+        by_count.setdefault(topology.nvlinks(*pair), []).append(pair)
+    found = []
+    for count, pairs in by_count.items():
+        values: dict[str, object] = {"pair": pairs_text(pairs), "count": count, "most": most}
+        shared = set.intersection(*(set(pair) for pair in pairs))
+        key = "lost_link" if len(pairs) == 1 else "lost_links"
+        if len(pairs) > 1 and shared:
+            key, values["gpu"] = "lost_links_of_gpu", f"GPU{shared.pop()}"
+        found.append(t(f"topo.warning.{key}", language, **values))
     return found
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpuflow.importers.topo_copies import unwrapped, without_label
+
 KIND = re.compile(
     r"X|SYS|NODE|PHB|PXB|PIX|PIB|SOC|C2C|NV\d{1,2}|MX|ETH|NA|N/A|XGMI|PCIE|0|OK|CNS|GNS|TNS|NS"
 )
@@ -54,10 +56,11 @@ def plain_lines(lines: Sequence[str]) -> list[Line]:
     """All lines of a text; affinities in front of a Markdown matrix are taken along."""
     found: list[Line] = []
     front: list[str] = []
-    for number, raw in enumerate(lines):
-        text = _QUOTE.sub("", _ESCAPE.sub("", raw[:_MOST_CHARACTERS]))
+    plain = (_QUOTE.sub("", _ESCAPE.sub("", raw[:_MOST_CHARACTERS])) for raw in lines)
+    texts = unwrapped([without_label(text) for text in plain])
+    for number, text in enumerate(texts):
         words = _cells(text)
-        is_last = number == len(lines) - 1 and bool(text)
+        is_last = number == len(texts) - 1 and bool(text)
         marked = "\t" in text or text.strip().startswith("|")
         names = [_SPELLED.get(word.lower(), "") for word in words]
         first_device = next((i for i, word in enumerate(words) if is_device(word)), 0)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuflow.errors import ImportFormatError
-from gpuflow.exporters.topo import topology_document
+from gpuflow.exporters.topo import topology_document, warnings
 from gpuflow.importers.topo import parse_topology, read_topology
 from gpuflow.scenario.source import source_of
 from gpuflow.scenario.topology import Topology
@@ -207,3 +207,85 @@ def test_a_numa_node_that_is_no_number_is_shown_as_it_is(node: str) -> None:
     topology = parse_topology(source_of("t", text))
     document = topology_document(topology, "en")
     assert {type(one["node"]) for one in document["numa"]} <= {int, str}
+
+
+def eight(nics: int = 8) -> str:
+    """The matrix of a box of eight, in words, as wide as such matrices are."""
+    gpus, names = [f"GPU{i}" for i in range(8)], [f"NIC{i}" for i in range(nics)]
+    wide = "{:6}" * (len(gpus) + len(names) + 1) + "{:18}{:15}{}"
+    lines = [wide.format("", *gpus, *names, "CPU Affinity", "NUMA Affinity", "GPU NUMA ID")]
+    for i, gpu in enumerate(gpus):
+        links = ["X" if other == gpu else "NV18" for other in gpus]
+        near = ["PIX" if k == i else "SYS" for k in range(nics)]
+        lines.append(wide.format(gpu, *links, *near, "0-47,96-143", str(i // 4), "N/A"))
+    for k, nic in enumerate(names):
+        links = ["PIX" if k == i else "SYS" for i in range(8)]
+        beside = ["X" if other == nic else "SYS" for other in names]
+        lines.append(wide.format(nic, *links, *beside, "", "", "").rstrip())
+    legend = [f"  NIC{k}: mlx5_{k}" for k in range(nics)]
+    return "\n".join(
+        [*lines, "", "Legend:", "", "  X    = Self", "", "NIC Legend:", "", *legend, ""]
+    )
+
+
+def wrapped(text: str, width: int, *, is_trimmed: bool) -> str:
+    """A text as a terminal of that width shows it, with or without blanks at the ends of lines."""
+    pieces = [
+        line[at : at + width]
+        for line in text.split("\n")
+        for at in range(0, max(len(line), 1), width)
+    ]
+    return "\n".join(piece.rstrip() if is_trimmed else piece for piece in pieces)
+
+
+@pytest.mark.parametrize("is_trimmed", [False, True], ids=["as shown", "trimmed"])
+@pytest.mark.parametrize("width", [53, 60, 61, 80, 100, 132, 200])
+def test_a_matrix_that_a_terminal_wrapped_reads_as_if_it_had_not(
+    width: int, is_trimmed: bool
+) -> None:
+    whole = parse_topology(source_of("-", eight()))
+    found = parse_topology(source_of("-", wrapped(eight(), width, is_trimmed=is_trimmed)))
+    assert len(whole.links) == 28
+    assert len(whole.numa) == len(whole.cpus) == 8
+    assert found == whole
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "0: ",
+        " 3: ",
+        "2026-05-01T10:11:12.123456789Z ",
+        "2026-05-01T10:11:12.1+08:00 ",
+        "[1,0]<stdout>:",
+    ],
+)
+@pytest.mark.parametrize("separator", ["", "\t"], ids=["words", "tabs"])
+def test_labels_of_launchers_change_nothing(label: str, separator: str) -> None:
+    text = eight()
+    if separator:
+        lines = text.split("\n")
+        lines[:17] = ["\t".join([line[:6].strip(), *line[6:].split()]) for line in lines[:17]]
+        lines[0] = (
+            lines[0].replace("\tAffinity", " Affinity").replace("GPU\tNUMA\tID", "GPU NUMA ID")
+        )
+        text = "\n".join(lines)
+    labelled = "\n".join(label + line for line in text.split("\n"))
+    assert parse_topology(source_of("-", labelled)) == parse_topology(source_of("-", text))
+
+
+def test_links_that_one_gpu_lost_are_one_warning() -> None:
+    lines = eight(0).split("\n")
+    for i in range(8):
+        cells = lines[i + 1].split()
+        for j in range(8):
+            if i != j and 3 in (i, j):
+                cells[j + 1] = "NV12"
+        lines[i + 1] = " ".join(cells)
+    found = warnings(parse_topology(source_of("-", "\n".join(lines))), "en")
+    assert [code for code, _ in found] == ["lost_link"]
+    assert "GPU3 has 12 NVLinks" in found[0][1]
+    one = [line.replace("GPU1  NV18", "GPU1  NV17") for line in eight(0).split("\n")]
+    one[1] = one[1].replace("X     NV18", "X     NV17")
+    (only,) = warnings(parse_topology(source_of("-", "\n".join(one))), "en")
+    assert only[1].startswith("GPU0–GPU1 has 17 NVLinks")
