@@ -216,21 +216,15 @@ def ssh_server() -> Iterator[Server]:
     """
     if SSHD is None or shutil.which("ssh") is None:
         raise LackingError("needs OpenSSH's server and client")
-    separation = Path("/run/sshd")
-    made = os.getuid() == 0 and not separation.exists()
-    if made:
-        separation.mkdir(mode=0o755)
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            server = Server(Path(name))
-            try:
-                yield server
-            finally:
-                server.close()
-    finally:
-        if made:
-            with contextlib.suppress(OSError):
-                separation.rmdir()
+    if os.getuid() == 0:
+        # Where no sshd has ever run; left there, for another test run may be using it by then.
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        server = Server(Path(name))
+        try:
+            yield server
+        finally:
+            server.close()
 
 
 def end(pid: int) -> None:
