@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from gpuflow.errors import ImportFormatError, Problem
 from gpuflow.importers import nccl_lines as lines
 from gpuflow.importers.nccl_debug import DebugFacts
+from gpuflow.importers.nccl_json import MOST_CHARACTERS, table_lines
 from gpuflow.importers.nccl_lines import RankLine, RawRow
 from gpuflow.scenario.source import file_trouble
 
@@ -47,6 +48,8 @@ class RawRun:
     collective: str | None = None
     """By a program's name; None where none was seen."""
     has_root: bool | None = None
+    n_figures: int = 0
+    """Columns of figures, by the row of titles; 0 where none was seen."""
     units: float | None = None
     """Seconds that a figure of time stands for, by the header."""
     is_cpu_time: bool = False
@@ -103,6 +106,12 @@ def read_log(path: str) -> tuple[RawRun, ...]:
 
 
 def _read(log: _LogLines, path: str) -> tuple[RawRun, ...]:
+    table = log.table()
+    if table is not None:
+        runs = read_runs(table, path)
+        for run in runs:
+            run.line = 1  # all of the document, whatever line its table would have had it in
+        return runs
     runs = read_runs(log, path)
     runs[-1].is_log_cut |= log.is_cut
     return runs
@@ -121,23 +130,39 @@ class _LogLines:
         self._text = io.TextIOWrapper(
             io.BufferedReader(_Resumed(head, stream)), encoding, errors="replace", newline="\n"
         )
+        self._front = io.StringIO()
+        """What was read ahead."""
         self.is_cut = False
         """Whether more follows than is read."""
 
+    def table(self) -> list[str] | None:
+        """The lines of the table that the file stands for, if it is a JSON document of one."""
+        front = self._text.read(1)
+        if front == "{":
+            front += self._text.read(MOST_CHARACTERS)
+        self._front = io.StringIO(front)
+        return table_lines(front) if front[:1] == "{" else None
+
+    def _line(self) -> str:
+        line = self._front.readline(LONGEST_LINE)
+        if not line.endswith("\n") and len(line) < LONGEST_LINE:
+            line += self._text.readline(LONGEST_LINE - len(line))
+        return line
+
     def __iter__(self) -> Iterator[str]:
-        text, taken = self._text, 0
+        taken = 0
         for _ in range(MOST_LINES):
-            line = text.readline(LONGEST_LINE)
+            line = self._line()
             if not line:
                 return
             taken += len(line)
             yield line
             while len(line) == LONGEST_LINE and not line.endswith("\n") and taken < MOST_BYTES:
-                line = text.readline(LONGEST_LINE)
+                line = self._line()
                 taken += len(line)
             if taken >= MOST_BYTES:
                 break
-        self.is_cut = bool(text.read(1))
+        self.is_cut = bool(self._front.read(1) or self._text.read(1))
 
 
 class _Resumed(io.RawIOBase):
@@ -250,7 +275,7 @@ class _Reader:
 
     def _row(self, line: str, label: str, number: int) -> bool:
         current = self._open.get(label)
-        row = lines.read_row(line, current.has_root if current else None)
+        row = self._read_row(line, current)
         if row is None:
             return False
         self.rows += 1
@@ -264,6 +289,15 @@ class _Reader:
             run.has_root = row.root is not None
         run.rows.append(row)
         return True
+
+    @staticmethod
+    def _read_row(line: str, run: RawRun | None) -> RawRow | None:
+        """A row of the run; without titles it has as many figures as the rows before it."""
+        if run is None:
+            return lines.read_row(line, None)
+        before = max((row.n_printed for row in run.rows[-2:]), default=lines.ALL_FIGURES)
+        known = before if before in {3, 4, 6} else lines.ALL_FIGURES
+        return lines.read_row(line, run.has_root, run.n_figures or known)
 
     def _around(self, line: str) -> None:
         """What lines between the tables say."""
@@ -298,6 +332,7 @@ class _Reader:
                 run = self._begin(label, number)
             run.has_table = True
             run.has_root = lines.has_root_column(line)
+            run.n_figures = lines.figures_of(line)
             run.is_cpu_time = lines.has_cpu_time(line)
             run.units = 1e-3 if "bytes" in line and "size" not in line else run.units
         else:
