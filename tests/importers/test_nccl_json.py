@@ -58,7 +58,7 @@ def document(**changed: object) -> dict[str, object]:
         "version": 1,
         "start_time": "2026-05-01 10:11:12",
         "nccl_version": 22807,
-        "args": ["/opt/nccl-tests/build/all_reduce_perf", "-J", "out.json"],
+        "args": ["build/all_reduce_perf", "-J", "out.json"],
         "env": ["TOKEN=secret-of-the-job", "NCCL_ALGO=Ring", "NCCL_X=$(reboot) rm"],
         "config": config,
         "results": rows,
