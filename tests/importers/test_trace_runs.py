@@ -61,6 +61,32 @@ def test_other_runs_are_not_mixed_up(at: float, traces: Any) -> None:
     assert len(runs_of([read_trace(first), read_trace(second)])) == 2
 
 
+@pytest.mark.parametrize(("apart_us", "n_runs"), [(37.0, 1), (20e3, 1), (-500e3, 1), (5e6, 2)])
+def test_clocks_of_nodes_need_not_agree(apart_us: float, n_runs: int, traces: Any) -> None:
+    first = traces.write(traces.document(traces.steps(2)), name="0.json")
+    events = traces.steps(2, at=1e6 + apart_us)
+    second = traces.write(traces.document(events, 1), name="1.json")
+    runs = runs_of([read_trace(first), read_trace(second)])
+    assert len(runs) == n_runs
+    for one in runs[0].collectives:
+        if one.waiting_s is not None:
+            assert one.waiting_s == pytest.approx(0, abs=1e-9)
+
+
+def test_times_between_quotes_are_times(traces: Any) -> None:
+    events = traces.steps(2)
+    plain = read_trace(traces.write(traces.document(events), name="a.json"))
+    quoted = [{**one, "ts": str(one["ts"]), "dur": str(one["dur"])} for one in events]
+    found = read_trace(traces.write(traces.document(quoted), name="b.json"))
+    assert found.n_kernels == plain.n_kernels
+    assert found.busy_s == plain.busy_s
+    assert [one.time_s for one in found.collectives] == [one.time_s for one in plain.collectives]
+    wild = [{**quoted[0], "ts": text} for text in ("", "x", "nan", "inf", "1e999", "9" * 5000)]
+    odd = read_trace(traces.write(traces.document(quoted + wild), name="c.json"))
+    assert odd.n_kernels == plain.n_kernels
+    assert "broken_events" in [doubt.code for doubt in odd.doubts]
+
+
 def test_two_runs_compare_step_for_step(traces: Any) -> None:
     before = traces.write(traces.document(traces.steps(2)), name="a.json")
     after = traces.write(traces.document(traces.steps(4, slow=2.0)), name="b.json")

@@ -159,6 +159,8 @@ class KernelTable:
             self.is_full = True
             return
         start, length, name = event.get("ts"), event.get("dur"), event.get("name")
+        if type(start) is str or type(length) is str:
+            start, length = _number(start), _number(length)
         if not (_is_time(start) and _is_length(length) and isinstance(name, str)):
             self.malformed += 1
             return
@@ -184,6 +186,8 @@ class KernelTable:
 
     def _note(self, event: Event, *, is_gpu: bool) -> None:
         start, length, name = event.get("ts"), event.get("dur"), event.get("name")
+        if type(start) is str or type(length) is str:
+            start, length = _number(start), _number(length)
         if not (_is_time(start) and _is_length(length) and isinstance(name, str)):
             return
         is_collective = name.startswith(("nccl:", "gloo:", "mpi:"))
@@ -275,11 +279,22 @@ class KernelTable:
 
 
 _LATEST = 1e18
+_LONGEST_NUMBER = 32
 
 
 def plain_text(text: str) -> str:
     """Text that every encoding can carry: lone halves of characters become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _number(value: object) -> object:
+    """A number, also where it stands between quotes, as some converters of traces write times."""
+    if not isinstance(value, str) or len(value) > _LONGEST_NUMBER:
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def _is_time(value: object) -> TypeGuard[float]:

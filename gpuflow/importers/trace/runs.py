@@ -15,6 +15,8 @@ from gpuflow.importers.trace.doubt import Doubt
 from gpuflow.importers.trace.reading import Compute, Reading
 from gpuflow.importers.trace.talks import Collective, SizeRow
 
+CLOCKS_APART_S = 1.0
+"""Clocks of nodes differ by milliseconds, more than a short trace is long; seldom by a second."""
 _ROUNDING = 1e-9
 """Of a sum of times, what may come of adding them up in another order."""
 
@@ -102,8 +104,10 @@ def _belongs(reading: Reading, group: Sequence[Reading]) -> bool:
 
 
 def _meet(a: Reading, b: Reading) -> bool:
+    """Whether they lie beside each other in time, by clocks of different machines."""
     starts = [1e-9 * one.head.base_ns + 1e-6 * one.start_us for one in (a, b)]
-    return starts[0] < starts[1] + b.span_s and starts[1] < starts[0] + a.span_s
+    ends = [start + one.span_s + CLOCKS_APART_S for start, one in zip(starts, (a, b), strict=True)]
+    return starts[0] < ends[1] and starts[1] < ends[0]
 
 
 def _run(group: list[Reading]) -> Run:
