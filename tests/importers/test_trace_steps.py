@@ -85,3 +85,14 @@ def test_noise_repeats_nothing(n: int) -> None:
     layers = find_layers(names)
     assert layers is None
     assert find_steps(names, start, start + 0.5, layers) is None
+
+
+def test_steps_without_a_pause_between_them_begin_where_their_head_does() -> None:
+    names, start, _ = sequence(8, 16, [PLAIN])
+    close = 10.0 * np.arange(len(start))
+    layers = find_layers(names)
+    steps = find_steps(names, close, close + 8, layers)
+    assert steps is not None
+    assert steps.count == 8
+    assert [int(names[first]) for first in steps.first] == [0] * 8
+    assert [int(names[last - 1]) for last in steps.last] == [8] * 8

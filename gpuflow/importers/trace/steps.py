@@ -35,6 +35,8 @@ ALIKE = 0.8
 LAYERS_ALIKE = 0.6
 """Part of the kernels that neighbouring layers must share; kinds of layers differ."""
 STEP_SPREAD = 0.1
+LONGER = 1.1
+"""A wait so many times that before a part may be the border of the part instead."""
 LEAST_COVERED = 0.5
 """Part of the trace that steps must cover."""
 MOST_CANDIDATES = 64
@@ -219,7 +221,9 @@ def _at_gaps(starts: Ints, start: Floats, end: Floats, layers: Repeat | None) ->
     offsets = []
     for place in starts.tolist()[1:] or starts.tolist():
         low, high = max(place - reach, 0), min(place + reach, len(waits) - 1)
-        offsets.append(low + int(np.argmax(waits[low : high + 1])) - place)
+        longest = low + int(np.argmax(waits[low : high + 1]))
+        # where all waits are alike, none of them is the border
+        offsets.append(longest - place if waits[longest] > LONGER * waits[place] else 0)
     shift = int(np.median(offsets))
     moved = starts + shift
     return moved[(moved >= 0) & (moved < len(start))]
