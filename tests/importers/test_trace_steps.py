@@ -89,7 +89,7 @@ def test_noise_repeats_nothing(n: int) -> None:
 
 def test_steps_without_a_pause_between_them_begin_where_their_head_does() -> None:
     names, start, _ = sequence(8, 16, [PLAIN])
-    close = 10.0 * np.arange(len(start))
+    close: Floats = 10.0 * np.arange(len(start), dtype=np.float64)
     layers = find_layers(names)
     steps = find_steps(names, close, close + 8, layers)
     assert steps is not None
