@@ -23,6 +23,8 @@ from gpuflow.words import joined, t
 
 _MOST_LINKS = 40
 """Rows of the link table; beyond, the busiest are shown and the rest counted."""
+_ONE_PASS = 1.001
+"""A TTFT above so many times its steps is more than one pass; below, it is how sums are rounded."""
 
 
 def estimate_document(estimate: Estimate, language: Language) -> dict[str, object]:
@@ -186,8 +188,24 @@ def _traffic(estimate: Estimate, language: Language) -> Table:
         title=t("estimate.traffic", language),
         columns=tuple(_columns((*names, *figures), len(names), language)),
         rows=tuple(rows),
-        notes=(t("estimate.share_note", language), *_curve_notes(estimate, language)),
+        notes=(
+            t("estimate.share_note", language),
+            *_pass_notes(estimate, language),
+            *_curve_notes(estimate, language),
+        ),
     )
+
+
+def _pass_notes(estimate: Estimate, language: Language) -> list[str]:
+    """What times of messages are of, where that is not the whole TTFT."""
+    notes: list[str] = []
+    pass_s = sum(step.duration_s for step in estimate.steps if step.phase == "prefill")
+    if estimate.ttft_s > pass_s * _ONE_PASS:
+        values = {"pass": format_time(pass_s), "ttft": format_time(estimate.ttft_s)}
+        notes.append(t("estimate.pass_note", language, **values))
+    if estimate.timeline.scenario.workload.overlap:
+        notes.append(t("estimate.overlap_note", language))
+    return notes
 
 
 def _curve_notes(estimate: Estimate, language: Language) -> list[str]:

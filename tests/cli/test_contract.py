@@ -341,3 +341,29 @@ def test_second_names_mean_the_same(first: str, second: str, gpuflow: Any) -> No
 def test_overhead_is_a_share_in_either_form(gpuflow: Any) -> None:
     texts = {gpuflow("table", "--overhead", text).out for text in ("20%", "0.2", "20 %")}
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--batch", "4", "--micro-batches", "2"), "Counts and times are of one pass"),
+        (("--prompt", "4096", "--chunk", "1024"), "Counts and times are of one pass"),
+        (("--overlap",), "a time is what the computing beside it does not hide"),
+    ],
+)
+def test_times_of_messages_say_what_they_are_of(
+    options: tuple[str, ...], said: str, gpuflow: Any
+) -> None:
+    assert said in gpuflow("estimate", *options, "--lang", "en").out
+    assert said not in gpuflow("estimate", "--batch", "4", "--lang", "en").out
+
+
+def test_the_share_of_the_table_is_not_said_to_be_that_of_the_estimate(gpuflow: Any) -> None:
+    said = gpuflow("table", "--lang", "en").out
+    row = gpuflow("table", "--format", "json").json["rows"][1]
+    rows = gpuflow("estimate", "--format", "json").json["traffic"]
+    of_whole = next(r["share"] for r in rows if (r["class"], r["phase"]) == ("tp", "decode"))
+    assert row["predicted_share"] > of_whole
+    assert f"{row['predicted_share']:.2%}".replace("%", " %") in said
+    assert "of computing and communication together" in said
+    assert "of the time" not in said
