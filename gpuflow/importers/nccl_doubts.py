@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from statistics import mean
+from statistics import mean, median
 
+from gpuflow.importers.nccl_lines import RawRow
 from gpuflow.importers.nccl_log import (
     MOST_BYTES,
     MOST_LINES,
@@ -15,10 +16,18 @@ from gpuflow.importers.nccl_log import (
     RawRun,
 )
 from gpuflow.importers.nccl_reading import Doubt, Measured
-from gpuflow.units import format_bytes, format_time
+from gpuflow.units import format_bytes, format_rate, format_time
 
 _WRONG = 1.0
 """An error above this is no rounding (nccl-tests up to 2022 print the largest deviation)."""
+_TELLING = 1.0
+"""GB/s of which two decimals tell a time to half a per cent."""
+_ALIKE = 0.9
+"""Times and bandwidths that differ by less may be the run's own rounding or clock."""
+_LARGE = 64 << 10
+"""From here on bandwidth should only grow, but for a change of protocol."""
+_FALLEN = 0.5
+"""A change of protocol or algorithm costs less than that."""
 
 
 def doubts_of(raw: RawRun, rows: Sequence[Measured]) -> list[Doubt]:
@@ -70,12 +79,45 @@ def _about_values(raw: RawRun) -> Iterator[Doubt]:
         yield Doubt("wrong_values", {"count": raw.wrong})
     elif worst >= _WRONG:
         yield Doubt("wrong_data", {"error": f"{worst:g}"})
+    odd = [] if raw.is_cpu_time else _against_time(raw.rows)
+    if odd:
+        yield Doubt("time_against_rate", {"count": len(odd), "found": format_bytes(odd[0])})
     if raw.rows and raw.options.get("check") == 0:
         yield Doubt("unchecked")
     for name, usual in (("graph", 0), ("aggregated", 1)):
         count = raw.options.get(name, usual)
         if raw.rows and isinstance(count, int) and count > usual:
             yield Doubt(name, {"count": count})
+
+
+def _against_time(rows: Sequence[RawRow]) -> list[int]:
+    """Sizes of rows whose time and algorithm bandwidth do not belong together.
+
+    The unit of time is that which most rows mean.
+    """
+    found = []
+    for row in rows:
+        time, rate = row.figures[:2]
+        if time and rate and rate >= _TELLING and row.size_bytes:
+            found.append((row.size_bytes, row.size_bytes / (time * rate)))
+    usual = median(share for _, share in found) if found else 0.0
+    return [size for size, share in found if not _ALIKE * usual <= share <= usual / _ALIKE]
+
+
+def _falls(rows: Sequence[Measured]) -> list[tuple[Measured, Measured]]:
+    """Sizes with less than half the bandwidth of a smaller message, each behind that one."""
+    quickest: dict[int, Measured] = {}
+    for row in sorted(rows, key=lambda row: (row.size_bytes, row.bus_bytes_per_s)):
+        if row.size_bytes >= _LARGE and not row.is_outlier:
+            quickest[row.size_bytes] = row
+    found: list[tuple[Measured, Measured]] = []
+    best: Measured | None = None
+    for row in quickest.values():
+        if best is None or row.bus_bytes_per_s > best.bus_bytes_per_s:
+            best = row
+        elif row.bus_bytes_per_s < _FALLEN * best.bus_bytes_per_s:
+            found.append((best, row))
+    return found
 
 
 def _about_rows(raw: RawRun, rows: Sequence[Measured]) -> Iterator[Doubt]:
@@ -86,6 +128,17 @@ def _about_rows(raw: RawRun, rows: Sequence[Measured]) -> Iterator[Doubt]:
     if odd:
         found = [f"{format_bytes(r.size_bytes)} {format_time(r.time_s)}" for r in odd[:6]]
         yield Doubt("outliers", {"count": len(odd), "found": found})
+    falls = _falls(rows)
+    if falls:
+        before, after = falls[0]
+        values = {
+            "count": len(falls),
+            "size": format_bytes(after.size_bytes),
+            "rate": format_rate(after.bus_bytes_per_s),
+            "before": format_rate(before.bus_bytes_per_s),
+            "smaller": format_bytes(before.size_bytes),
+        }
+        yield Doubt("bandwidth_falls", values)
     repeated = [size for size, count in Counter(r.size_bytes for r in rows).items() if count > 1]
     if repeated:
         kinds = {(row.dtype, row.redop) for row in rows}

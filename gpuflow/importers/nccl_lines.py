@@ -37,10 +37,15 @@ _DTYPE_PARTS = ("float", "half", "int", "char", "double", "f8", "fp", "bf16")
 _SIZE = re.compile(r"(?<![\w.:-])\d{1,16}$")
 _COUNT = re.compile(r"\d{1,16}$")
 _ROOT = re.compile(r"-?\d{1,6}")
+_BEHIND_BUS = re.compile(r"\bbusbw\s*(\S*)")
+ALL_FIGURES = 8
+"""Columns of figures: time, two bandwidths and an error, out of place and in place."""
+_UNITS = frozenset({"us", "µs", "ms", "GB/s"})
+"""Some wrappers print them behind each figure; which they are, size and bandwidth tell."""
 _WIDEST = 96
 """Characters from the size to the type at most."""
 _RANK = re.compile(
-    r"#?\s*Rank\s+(\d{1,7})\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+(\d+)"
+    r"#?\s*Rank\s+(\d{1,7})\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+(?:on\s+(\S+)\s+)?device\s+(\d+)"
     r"\s+\[([^\]]*)\]\s*(.*)"
 )
 _DEVICE = re.compile(r"#\s*Device\s+(\d{1,5})\s+->\s+(\d{1,5})\s+\[([^\]]*)\]\s+(.*)")
@@ -105,6 +110,8 @@ class RawRow:
     figures: tuple[float | None, ...]
     """time, algbw, busbw, error; then the same in place. None for N/A and what is cut."""
     is_cut: bool
+    n_printed: int = 8
+    """Figures that stand there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +146,14 @@ def without_label(line: str) -> str:
     return (line[found.end() :] if found else line).strip()
 
 
-def read_row(line: str, has_root: bool | None) -> RawRow | None:
+def read_row(line: str, has_root: bool | None, n_figures: int = ALL_FIGURES) -> RawRow | None:
     """A row of the table, if the line holds one.
 
     Args:
         line: The line.
         has_root: Whether there is a column `root`, as header or earlier rows say; None if unknown.
+        n_figures: Columns of figures, likewise: 8; 4 without those in place; 6 or 3 where errors
+            have no column.
     """
     for part in _DTYPE_PARTS:
         if part in line:
@@ -155,14 +164,14 @@ def read_row(line: str, has_root: bool | None) -> RawRow | None:
     if found is None:
         return None
     size, count, dtype, behind = found
-    rest = behind.split()
+    rest = [word for word in behind.split() if word not in _UNITS]
     redop = rest.pop(0) if rest and rest[0].isalpha() and rest[0] != "N" else None
     if redop == "nan" or redop == "inf":
         return None
     known = has_root
-    if len(rest) > 8:
+    if len(rest) > n_figures:
         known = True
-    elif len(rest) == 8 and rest[0] != "-1" and not has_root:
+    elif len(rest) == n_figures and rest[0] != "-1" and not has_root:
         known = False
     elif rest and (known is None or known):
         known = _ROOT.fullmatch(rest[0]) is not None
@@ -170,13 +179,17 @@ def read_row(line: str, has_root: bool | None) -> RawRow | None:
     if known and rest:
         text = rest.pop(0)
         root = int(text) if _ROOT.fullmatch(text) else None
-    is_cut = len(rest) < 8
+    n_printed = len(rest)
+    is_cut = n_printed < n_figures
     # the last thing of a cut row may be half a number, but what fills a block of columns is whole
-    if is_cut and rest and len(rest) != 4:
+    if is_cut and rest and n_printed != 4:
         rest.pop()
-    figures = [_figure(text) for text in rest[:8]]
+    figures = [_figure(text) for text in rest[:n_figures]]
+    if n_figures % 4:
+        # a column that nobody printed
+        figures = [*figures[:3], None, *figures[3:]]
     figures += [None] * (8 - len(figures))
-    return RawRow(size, count, dtype, redop, root, tuple(figures), is_cut)
+    return RawRow(size, count, dtype, redop, root, tuple(figures[:8]), is_cut, n_printed)
 
 
 def _left_of_row(line: str) -> tuple[int, int, str, str] | None:
@@ -202,7 +215,7 @@ def read_rank(line: str) -> RankLine | None:
     found = _RANK.search(line) if "Rank" in line else None
     if found is not None:
         rank, pid, host, device, bus, gpu = found.groups()
-        return RankLine(int(rank), pid, host, int(device), bus, gpu.strip())
+        return RankLine(int(rank), pid, host or "", int(device), bus, gpu.strip())
     old = _DEVICE.search(line) if "Device" in line else None
     if old is not None:
         return RankLine(int(old[1]), "", "", int(old[2]), old[3], old[4].strip())
@@ -230,6 +243,13 @@ def read_options(line: str) -> dict[str, int | str]:
 def is_columns(line: str) -> bool:
     """Whether the line is the row of column titles."""
     return "algbw" in line and ("size" in line or "bytes" in line) and "busbw" in line
+
+
+def figures_of(line: str) -> int:
+    """How many columns of figures the row of column titles names."""
+    behind = _BEHIND_BUS.findall(line)
+    each = 3 if behind[:1] and behind[0] in {"", "time", "cputime"} else 4
+    return each * min(len(behind), 2) or ALL_FIGURES
 
 
 def has_cpu_time(line: str) -> bool:

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import PurePath
 from statistics import median
 from types import MappingProxyType
@@ -27,6 +28,7 @@ from gpuflow.importers.nccl_shape import (
     collective_by_shape,
     could_be,
     ranks_by_ratio,
+    rounding_of,
     shares,
 )
 from gpuflow.scenario import catalog
@@ -193,14 +195,15 @@ def _ranks(
         doubts.append(Doubt("rank_list_partial", {"listed": listed, "ranks": highest}))
     shared = collective in {"all_gather", "reduce_scatter", "all_to_all"}
     exact = per_rank if shared and per_rank and per_rank > 1 else None
-    ratio = ranks_by_ratio(collective, share)
+    ratio = ranks_by_ratio(collective, share, rounding_of(raw.rows))
     said = highest or raw.debug.ranks
+    if not said and exact is None and ratio and not _is_near(collective, ratio, share):
+        return None  # the columns mean no number of ranks at all
     found = said or exact or ratio
     if not said and raw.rows and found:
         doubts.append(Doubt("ranks_concluded", {"ranks": found}))
     if found and exact is None and ratio and share is not None:
-        expected = bus_factor(collective or "", found)
-        if abs(expected - share) > 0.012:
+        if not _is_near(collective, found, share):
             values = {"ranks": found, "ratio": ratio, "share": f"{share:.3f}"}
             doubts.append(Doubt("ranks_against_ratio", values))
     elif found and exact and found != exact:
@@ -211,6 +214,11 @@ def _ranks(
     if shared and share is not None and abs(share - 1) < 0.005 and found and found < 100:
         doubts.append(Doubt("old_all_gather", {"collective": collective}))
     return found
+
+
+def _is_near(collective: str | None, ranks: int, share: float | None) -> bool:
+    """Whether so many ranks have that share of bus bandwidth over algorithm bandwidth."""
+    return share is not None and abs(bus_factor(collective or "", ranks) - share) <= 0.012
 
 
 def _nodes(
@@ -311,11 +319,15 @@ def _unit(raw: RawRun, rows: Sequence[RawRow], doubts: list[Doubt]) -> float:
 def _with_outliers(rows: Sequence[Measured]) -> list[Measured]:
     """Rows in their order; one that took far longer than any larger message is marked."""
     least: dict[int, float] = {}
-    shortest = math.inf
-    for row in sorted(rows, key=lambda row: -row.size_bytes):
-        shortest = min(shortest, row.time_s)
-        least[row.size_bytes] = shortest
+    shortest = larger = math.inf
+    for size, same in groupby(sorted(rows, key=_by_size, reverse=True), key=_by_size):
+        least[size] = larger = shortest
+        shortest = min(larger, *(row.time_s for row in same))
     return [replace(r, is_outlier=r.time_s > OUTLIER * least[r.size_bytes]) for r in rows]
+
+
+def _by_size(row: Measured) -> int:
+    return row.size_bytes
 
 
 def _doubts(raw: RawRun, rows: Sequence[Measured]) -> list[Doubt]:

@@ -5,6 +5,7 @@ n ranks    r bus bandwidth over algorithm bandwidth    S size    E bytes of an e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
@@ -63,7 +64,8 @@ def collective_by_shape(
         return None
     first = rows[0]
     adds = first.redop not in (None, "none")
-    is_unchecked = first.figures[3] is not None and first.figures[7] is None and not first.is_cut
+    has_place = first.figures[3] is not None and first.figures[4] is not None
+    is_unchecked = has_place and first.figures[7] is None and not first.is_cut
     if per_rank > 1:
         if adds:
             return "reduce_scatter"
@@ -87,12 +89,44 @@ def could_be(
     ]
 
 
-def ranks_by_ratio(collective: str | None, share: float | None) -> int | None:
-    """Ranks n by r; None where r is the same for any n, or cannot be."""
+def ranks_by_ratio(
+    collective: str | None, share: float | None, rounding: float = 0.0
+) -> int | None:
+    """Ranks n by r; None where r is the same for any n, or cannot be.
+
+    Args:
+        collective: What ran.
+        share: r as printed.
+        rounding: What rounding may have done to r; of all n within it a round one is taken, the
+            next power of two or else whole nodes of 8.
+    """
     if share is None:
         return None
-    if collective == "all_reduce" and 1 <= share < 1.9995:
-        return max(2, round(2 / (2 - share)))
-    if collective in {"all_gather", "reduce_scatter", "all_to_all"} and 0.4 < share < 0.9995:
-        return max(2, round(1 / (1 - share)))
-    return None
+    if collective == "all_reduce":
+        share, rounding = share / 2, rounding / 2
+    elif collective not in {"all_gather", "reduce_scatter", "all_to_all"}:
+        return None
+    if not 0.4 < share < 0.9998:
+        return None
+    likely = max(2, round(1 / (1 - share)))
+    low = math.ceil(1 / (1 - share + rounding))
+    high = math.floor(1 / max(1 - share - rounding, 1 / MOST_BY_RATIO))
+    for each in (1 << round(math.log2(likely)), round(likely / 8) * 8):
+        if max(low, 8) <= each <= high:
+            return each
+    return likely
+
+
+MOST_BY_RATIO = 4096
+"""Ranks that two decimals could tell from more."""
+
+
+def rounding_of(rows: Sequence[RawRow]) -> float:
+    """What two decimals of both bandwidths leave open of r, in the row that tells most."""
+    slack = [
+        0.005 * (1 / rate + bus / rate**2)
+        for row in rows
+        for rate, bus in (row.figures[1:3],)
+        if rate and bus and rate >= LEAST_RATE
+    ]
+    return min(slack, default=0.0)

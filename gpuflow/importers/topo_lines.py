@@ -56,10 +56,15 @@ def plain_lines(lines: Sequence[str]) -> list[Line]:
     """All lines of a text; affinities in front of a Markdown matrix are taken along."""
     found: list[Line] = []
     front: list[str] = []
+    n_devices = 0
     plain = (_QUOTE.sub("", _ESCAPE.sub("", raw[:_MOST_CHARACTERS])) for raw in lines)
     texts = unwrapped([without_label(text) for text in plain])
     for number, text in enumerate(texts):
         words = _cells(text)
+        n_devices = _devices_named(words) or n_devices
+        if "" in words[1 : n_devices + 1] and n_devices <= sum(map(_is_link, words)):
+            # No cell is missing: tabs were doubled, to have the columns one below the other.
+            words = tuple(word for word in words if word)
         is_last = number == len(texts) - 1 and bool(text)
         marked = "\t" in text or text.strip().startswith("|")
         names = [_SPELLED.get(word.lower(), "") for word in words]
@@ -81,6 +86,18 @@ def _cells(text: str) -> tuple[str, ...]:
     if "\t" in text:
         return tuple(cell.strip() for cell in text.split("\t"))
     return tuple(text.split())
+
+
+def _is_link(word: str) -> bool:
+    """Whether it is a cell of the matrix and cannot be a NUMA node."""
+    return KIND.fullmatch(word) is not None and word not in {"0", "NA", "N/A"}
+
+
+def _devices_named(words: Sequence[str]) -> int:
+    """Devices that a header names; 0 for another line."""
+    is_row = any(word and KIND.fullmatch(word) for word in words)
+    named = 0 if is_row else sum(map(is_device, words))
+    return named if named > 1 else 0
 
 
 def header_of(line: Line) -> tuple[list[str], list[str]] | None:

@@ -96,6 +96,13 @@ FIELD = {
 OWN = {
     "bridged-pairs.txt": Reading(4, 0, {"NV12": 1, "NV9": 1, "SYS": 4}),
     "tabs-empty-cell.txt": Reading(2, 2, {"NV18": 1}, "0 1", "PIX:NIC0 PIX:NIC1"),
+    "doubled-tabs.txt": Reading(
+        4,
+        2,
+        {"NV1": 2, "NV2": 2, "SYS": 2},
+        "0 0 1 1",
+        "NODE:mlx5_0 PIX:mlx5_0 NODE:mlx5_1 PIX:mlx5_1",
+    ),
     "front.md": Reading(2, 1, {"NV4": 1}, "1 0", "SYS:mlx5_0 PHB:mlx5_0"),
     "headless.txt": Reading(
         4, 2, {"NV18": 5}, "1 3", "PIX:NIC0", "no_header missing_rows missing_links"

@@ -126,12 +126,12 @@ def test_talk_on_two_streams_keeps_its_count_its_time_and_its_bandwidth(traces: 
     assert "10 µs to 60 µs, 40 µs in the median" in timeline.scenario.steps[0].latency.en
 
 
-def test_a_gpu_that_only_measurements_know_has_the_links_of_its_like(traces: Any) -> None:
+def test_an_a100_of_40_gb_has_the_links_of_its_like(traces: Any) -> None:
     head = {"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB"}]}
     content = {**traces.document(traces.steps(2)), **head}
     cluster = timeline_of(traces.write(content)).scenario.cluster
     like = catalog.device("a100-80gb-sxm")
-    assert (cluster.device.title, cluster.scale_up.name) == ("NVIDIA A100-SXM4-40GB", like.fabric)
+    assert (cluster.device.title, cluster.scale_up.name) == ("A100 40GB SXM", like.fabric)
 
 
 def test_all_kinds_of_collectives_can_be_drawn() -> None:

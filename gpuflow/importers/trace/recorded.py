@@ -6,6 +6,7 @@ hold (the KV cache, TTFT, TPOT) is left out.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import replace
 
@@ -31,8 +32,6 @@ from gpuflow.scenario.spec import (
 
 MOST_SPANS = 20_000
 """More are no play any more."""
-_SAME_LINKS = {"a100-40gb-sxm": "a100-80gb-sxm"}
-"""GPUs that only the measurements know, and one of the catalogue with the same NVLink."""
 MOST_RANKS = 1024
 """A larger group is drawn as so many of its ranks."""
 
@@ -132,14 +131,8 @@ def _cluster(reading: Reading, n_ranks: int, stand_in: ClusterSpec) -> ClusterSp
     head = reading.head
     title = head.gpu_name or "GPU"
     if reading.gpu is not None:
-        name = _SAME_LINKS.get(reading.gpu, reading.gpu)
-        try:
-            found = machines(name, n_ranks)
-        except ScenarioError:
-            pass
-        else:
-            device = found.device if name == reading.gpu else replace(found.device, title=title)
-            return replace(found, device=device)
+        with contextlib.suppress(ScenarioError):
+            return machines(reading.gpu, n_ranks)
     return replace(
         stand_in,
         device=replace(stand_in.device, title=title),
