@@ -12,6 +12,8 @@ import tty
 from collections.abc import Sequence
 from typing import Any
 
+from gpuflow.tui.lifecycle import giving_up, leaving_on_signals
+
 LINE = "\u2500"
 """A piece of a line: two cells wide where ambiguous characters are."""
 PATIENCE_S = 1.0
@@ -88,6 +90,14 @@ def asked_widths(
     Returns:
         One for each text; None where there is no terminal, no answer, or no way to write it.
     """
+    # Ended in the middle, it would leave a terminal that shows nothing of what is typed.
+    with leaving_on_signals(giving_up()):
+        return _asked_widths(texts, encoding, keyboard, screen)
+
+
+def _asked_widths(
+    texts: Sequence[str], encoding: str, keyboard: int, screen: int
+) -> tuple[int | None, ...]:
     found: list[int | None] = []
     try:
         saved = termios.tcgetattr(keyboard)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import selectors
 import signal
+import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TextIO, cast
 
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
@@ -15,11 +17,45 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from gpuflow.tui.lifecycle import PATIENCE_S, leave_now
 from gpuflow.tui.opening import ENTER
 from gpuflow.tui.options import PlayerOptions
 
 _A_MOMENT_S = 0.05
 """Until a stop is tried again that came before there was a terminal to give back."""
+_PIECE_BYTES = 1024
+"""What is sent at once: half of what Linux takes at once."""
+_MOST_WAITING = 1000
+"""Writes in store; Textual's 30 are soon there, and then nothing is heard any more."""
+
+
+class _Screen:
+    """The terminal as a file that knows how much of what it was given has been taken.
+
+    Args:
+        stream: Where it is written to, without going through its buffers.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.n_taken = 0
+        """Pieces that the terminal has taken."""
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._stream.fileno()
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def write(self, text: str) -> int:
+        """Send; waits for a terminal that is slow."""
+        stream, descriptor = self._stream, self.fileno()
+        data = text.encode(stream.encoding or "ascii", stream.errors or "replace")
+        while data:
+            data = data[os.write(descriptor, data[:_PIECE_BYTES]) :]
+            self.n_taken += 1
+        return len(text)
 
 
 class Leaving(Protocol):
@@ -50,6 +86,8 @@ class PlayerDriver(LinuxDriver):
         # Before the rest, which hands the signals over.
         self._is_stopping = False
         super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._screen = _Screen(cast(TextIO, self._file))
+        self._file = cast(Any, self._screen)
         self._early = cast(Leaving, app).options.typed_ahead
         # Textual asks stdin first; two sizes at the start would chase each other for ever.
         self._size = size or self._get_terminal_size()
@@ -149,6 +187,32 @@ class PlayerDriver(LinuxDriver):
     def _hand_on(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self.process_message(message)
+
+    def start_application_mode(self) -> None:
+        """Take the terminal over."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self._writer_thread is not None:
+            self._writer_thread._queue.maxsize = _MOST_WAITING
+
+    def watch_the_end(self, status: int) -> None:
+        """See to it that the player goes, too, where the terminal takes nothing any more.
+
+        Giving it back would wait for ever, and no key would be heard. One that is only slow is
+        given its time.
+
+        Args:
+            status: To exit with then.
+        """
+        _thread.start_new_thread(self._end_where_stuck, (status,))
+
+    def _end_where_stuck(self, status: int) -> None:
+        taken, since_s = -1, time.monotonic()
+        while True:
+            if not self.is_behind or taken != self._screen.n_taken:
+                taken, since_s = self._screen.n_taken, time.monotonic()
+            elif time.monotonic() - since_s > PATIENCE_S:
+                leave_now(status)
+            time.sleep(_A_MOMENT_S)
 
     @property
     def is_behind(self) -> bool:

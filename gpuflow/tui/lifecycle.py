@@ -69,30 +69,46 @@ def color_count(environ: Mapping[str, str]) -> int:
 
 
 _leaves: list[Callable[[int], None]] = []
-"""What signals call, the innermost last."""
+"""What a signal calls, the innermost last."""
+_clearings: list[Callable[[], None]] = []
+"""What must not be left behind even where there is no time for an orderly end."""
+_saved: list[list[Any] | None] = []
+"""How the terminal was; empty while no signal is handled."""
+
+
+def _nothing() -> None:
+    pass
 
 
 @contextlib.contextmanager
-def leaving_on_signals(leave: Callable[[int], None]) -> Iterator[None]:
-    """While inside, signals end the player in order: `leave` gets 128 + signal number.
+def leaving_on_signals(
+    leave: Callable[[int], None], clear: Callable[[], None] = _nothing
+) -> Iterator[None]:
+    """While inside, a signal ends the player in order: `leave` gets 128 + signal number.
 
     Inside another one, signals are handled already, and only come here instead: two handlers of
     one signal would let the outer one break off what the inner one runs.
 
     If that takes too long, for instance because the terminal takes no more output, the process
     restores what it can and ends at once with the same status.
+
+    Args:
+        leave: Ends what is inside; may raise.
+        clear: Takes away what would outlive the process where that has to end at once.
     """
     _leaves.append(leave)
+    _clearings.append(clear)
     try:
         with contextlib.nullcontext() if len(_leaves) > 1 else _handling():
             yield
     finally:
         _leaves.pop()
+        _clearings.pop()
 
 
 @contextlib.contextmanager
 def _handling() -> Iterator[None]:
-    saved = _terminal_attributes()
+    _saved.append(_terminal_attributes())
     handlers: dict[int, Any] = {}
     told: list[int] = []
     is_over = False
@@ -100,7 +116,7 @@ def _handling() -> Iterator[None]:
     def end_late() -> None:
         time.sleep(PATIENCE_S)
         if not is_over:
-            _leave_now(told[0], saved)
+            leave_now(told[0])
 
     def on_signal(number: int, _frame: object) -> None:
         told.append(128 + number)
@@ -123,6 +139,19 @@ def _handling() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         is_over = True
+        _saved.pop()
+
+
+def giving_up() -> Callable[[int], None]:
+    """A `leave` that raises SystemExit once: a second one would break off the cleaning up."""
+    told: list[int] = []
+
+    def give_up(status: int) -> None:
+        told.append(status)
+        if len(told) == 1:
+            raise SystemExit(status)
+
+    return give_up
 
 
 def ending_signals() -> list[int]:
@@ -172,14 +201,22 @@ def _terminal_attributes() -> list[Any] | None:
         return None
 
 
-def _leave_now(status: int, saved: list[Any] | None) -> None:
-    """The last resort: no waiting, no cleaning up."""
+def leave_now(status: int) -> None:
+    """The last resort: no waiting, and nothing cleaned up but what others would stumble over."""
     with contextlib.suppress(Exception):
-        if saved is not None and sys.__stdin__ is not None:
-            termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, saved)
+        if _saved and _saved[0] is not None and sys.__stdin__ is not None:
+            termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, _saved[0])
     with contextlib.suppress(Exception):
+        is_waiting = os.get_blocking(2)
         os.set_blocking(2, False)
-        os.write(2, RESTORE.encode())
+        try:
+            os.write(2, RESTORE.encode())
+        finally:
+            # Whoever started us has the same open terminal, and goes on with it.
+            os.set_blocking(2, is_waiting)
+    for clear in _clearings[::-1]:
+        with contextlib.suppress(Exception):
+            clear()
     os._exit(status)
 
 

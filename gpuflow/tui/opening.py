@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from gpuflow.cells import cell_width, clip
 from gpuflow.tui.asking import LINE, EarlyQuestion
-from gpuflow.tui.lifecycle import leaving_on_signals
+from gpuflow.tui.lifecycle import giving_up, leaving_on_signals
 
 LEAST_COLUMNS, LEAST_ROWS = 40, 10
 """Below this the player itself has hardly anything to show."""
@@ -107,13 +107,12 @@ def opened(title: str, line: str, encoding: str, *, is_asking: bool = True) -> I
     # A stop would leave the shell on our screen; it is only put off until the player can stop.
     stopping = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     try:
-        with leaving_on_signals(_give_up):
-            opening.show(title, line, encoding, is_asking=is_asking)
-            yield opening
+        with leaving_on_signals(giving_up()):
+            try:
+                opening.show(title, line, encoding, is_asking=is_asking)
+                yield opening
+            finally:
+                # Still watched: a terminal that takes no output would block this, too.
+                opening.close()
     finally:
-        opening.close()
         signal.signal(signal.SIGTSTP, stopping)
-
-
-def _give_up(status: int) -> None:
-    raise SystemExit(status)

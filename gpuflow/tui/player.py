@@ -16,6 +16,7 @@ from gpuflow.tui.kiosk import IDLE_S, seal
 from gpuflow.tui.lifecycle import (
     can_draw,
     color_count,
+    giving_up,
     leaving_on_signals,
     prepare_environment,
 )
@@ -56,7 +57,7 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
     asked = opening.question if opening else None
     question = asked or EarlyQuestion(LINE, encoding or "ascii")
     # An opening already leaves on signals, and knows how the terminal was before its question.
-    with nullcontext() if opening else leaving_on_signals(_give_up):
+    with nullcontext() if opening else leaving_on_signals(giving_up()):
         try:
             if asked is None and not options.is_ascii and can_draw(encoding):
                 question.ask()
@@ -71,12 +72,12 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
         is_wide = (question.answer(0.0 if has_waited else PATIENCE_S) or 0) > 1
     options = replace(options, is_ascii=options.is_ascii or is_wide, typed_ahead=question.typed)
     app = PlayerApp(timeline, settled(options, os.environ))
-    app.announcer.open(None if options.is_kiosk else runtime_folder(os.environ))
-    try:
-        with leaving_on_signals(app.leave):
+    with leaving_on_signals(app.leave, app.announcer.close):
+        try:
+            app.announcer.open(None if options.is_kiosk else runtime_folder(os.environ))
             app.run(mouse=options.has_mouse)
-    finally:
-        app.announcer.close()
+        finally:
+            app.announcer.close()
     return app.return_code or 0
 
 
@@ -101,10 +102,6 @@ def _draw_first(
         getattr(sys.__stderr__, "encoding", None) or "ascii",
     )
     return True
-
-
-def _give_up(status: int) -> None:
-    raise SystemExit(status)
 
 
 def settled(options: PlayerOptions, environ: Mapping[str, str]) -> PlayerOptions:

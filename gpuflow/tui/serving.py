@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import pty
 import struct
@@ -36,6 +37,11 @@ claim it, and code between fork and exec is unsafe where there are threads."""
 _CHUNK = 65536
 PATIENCE_S = 3.0
 """For a player to end by itself before it is ended."""
+_NOT_UNDERSTOOD = (
+    *(ValueError, TypeError, LookupError, AttributeError, AssertionError),
+    *(OverflowError, RecursionError, struct.error),
+)
+"""What textual-serve raises of messages that its own page would not send."""
 
 
 class TerminalService(AppService):
@@ -52,17 +58,23 @@ class TerminalService(AppService):
             height: Its rows.
         """
         self._master, slave = pty.openpty()
-        os.set_blocking(self._master, False)
-        await self.set_terminal_size(width, height)
-        self._player = subprocess.Popen(
-            [sys.executable, "-c", _CLAIM, *self.arguments],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=_environment(),
-            start_new_session=True,
-        )
-        os.close(slave)
+        try:
+            os.set_blocking(self._master, False)
+            await self.set_terminal_size(width, height)
+            self._player = subprocess.Popen(
+                [sys.executable, "-c", _CLAIM, *self.arguments],
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                env=_environment(),
+                start_new_session=True,
+            )
+        except OSError:
+            # No more processes, for one; the visitors who are there already keep theirs.
+            os.close(self._master)
+            raise
+        finally:
+            os.close(slave)
         self._task = asyncio.create_task(self.run())
 
     async def run(self) -> None:
@@ -144,15 +156,21 @@ class PlayerServer(Server):
         super().__init__("gpuflow", host=host, port=port, templates_path=str(pages))
         self._service = type("Service", (TerminalService,), {"arguments": tuple(arguments)})
         self._visitors: set[web.WebSocketResponse] = set()
+        self._is_ending = False
 
     def initialize_logging(self) -> None:
         """None: what goes wrong with one visitor is no matter of the terminal."""
+        if os.environ.get("GPUFLOW_DEBUG", "0") in {"", "0"}:
+            for name in ("aiohttp", "asyncio"):
+                # Where nobody handles them, Python writes errors on stderr.
+                logging.getLogger(name).addHandler(logging.NullHandler())
 
     async def on_startup(self, app: web.Application) -> None:
         """Nothing to say; the verb has said where it listens."""
 
     async def on_shutdown(self, app: web.Application) -> None:
         """Send the visitors home; the server would wait for them to go by themselves."""
+        self._is_ending = True
         leaving = [visitor.close(code=WSCloseCode.GOING_AWAY) for visitor in self._visitors]
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.gather(*leaving, return_exceptions=True), PATIENCE_S)
@@ -164,6 +182,8 @@ class PlayerServer(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """One visitor, from the page's own origin, unless there are too many already."""
+        if self._is_ending:
+            raise web.HTTPServiceUnavailable
         origin = request.headers.get("Origin", "")
         if origin.rpartition("//")[2] != request.host or len(self._visitors) >= MOST_VISITORS:
             raise web.HTTPForbidden
@@ -179,7 +199,10 @@ class PlayerServer(Server):
         self._visitors.add(websocket)
         try:
             await service.start(_whole(request, "width", 80), _whole(request, "height", 24))
-            await self._process_messages(websocket, service)
+            if not self._is_ending:
+                await self._process_messages(websocket, service)
+        except _NOT_UNDERSTOOD:
+            await websocket.close(code=WSCloseCode.UNSUPPORTED_DATA)
         finally:
             self._visitors.discard(websocket)
             await service.stop()

@@ -51,6 +51,7 @@ class TerminalApp(App[None]):
         self.is_ascii = options.is_ascii
         self.is_leaving = False
         """Nothing is drawn any more."""
+        self._early_end: int | None = None
         self._last_filters: list[LineFilter] = []
         if not options.has_color:
             self._last_filters.append(NoColour())
@@ -89,6 +90,8 @@ class TerminalApp(App[None]):
         self, result: None = None, return_code: int = 0, message: RenderableType | None = None
     ) -> None:
         """Leave; whatever comes, nothing is drawn any more."""
+        if not self.is_leaving and isinstance(self._driver, PlayerDriver):
+            self._driver.watch_the_end(return_code)
         self.is_leaving = True
         super().exit(result, return_code, message)
 
@@ -108,9 +111,15 @@ class TerminalApp(App[None]):
 
     def leave(self, status: int) -> None:
         """Leave with a status; may be called from a signal handler or another thread."""
+        self._early_end = status
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._leave_with, status)
+
+    def on_load(self) -> None:
+        """Leave at once where a signal came before there was anything that could."""
+        if self._early_end is not None:
+            self.exit(return_code=self._early_end)
 
     def _leave_with(self, status: int) -> None:
         self.exit(return_code=status)

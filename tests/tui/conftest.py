@@ -93,6 +93,7 @@ class Terminal:
         env: Mapping[str, str] | None = None,
         before: str = "",
         splits_stdin: bool = False,
+        is_full: bool = False,
     ) -> None:
         self.size = size
         self.raw = b""
@@ -101,6 +102,8 @@ class Terminal:
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.attributes = termios.tcgetattr(self.slave)
+        if is_full:
+            self.take_no_more()
         stdin = self.slave
         self.input = self.master
         if splits_stdin:
@@ -137,6 +140,19 @@ class Terminal:
             if self.process.poll() is not None:
                 break
         raise AssertionError(f"not seen; status {self.process.poll()}, screen:\n{screen}")
+
+    def take_no_more(self) -> None:
+        """Fill it up: whoever writes waits until somebody reads."""
+        # Opened once more: the player's own descriptors have to wait.
+        flags = os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK
+        descriptor = os.open(os.ttyname(self.slave), flags)
+        for _ in range(10):
+            # The kernel passes on what it has a moment later, and has room again.
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(descriptor, b" " * 1024)
+            time.sleep(0.02)
+        os.close(descriptor)
 
     def press(self, keys: str) -> None:
         """Keys as a terminal sends them."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import termios
 import time
 from collections.abc import Callable
@@ -11,6 +13,20 @@ from typing import Any
 import pytest
 
 Start = Callable[..., Any]
+PATIENT = """
+import gpuflow.tui.asking as asking, os
+asking.PATIENCE_S = 60.0
+set_back = asking.termios.tcsetattr
+def set_back_late(*settings):
+    # A second signal comes into the cleaning up.
+    os.kill(os.getpid(), NUMBER)
+    set_back(*settings)
+class Termios:
+    def __getattr__(self, name):
+        return getattr(TERMIOS, name)
+TERMIOS, asking.termios = asking.termios, Termios()
+asking.termios.tcsetattr = set_back_late
+"""
 
 
 def consult(terminal: Any, *columns: int) -> str:
@@ -83,3 +99,15 @@ def test_an_encoding_without_lines_gets_ascii(on_terminal: Start) -> None:
     found = json.loads(consult(on_terminal("doctor", "--format", "json", env=env)))
     assert found["use"]["signs"] == "ascii"
     assert found["use"]["advice"] == "encoding"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=str)
+def test_ended_while_it_waits_for_an_answer_it_leaves_the_terminal_as_it_was(
+    number: signal.Signals, on_terminal: Start
+) -> None:
+    terminal = on_terminal("doctor", before=PATIENT.replace("NUMBER", str(int(number))))
+    terminal.until(lambda _: b"\x1b[6n" in terminal.raw)
+    assert termios.tcgetattr(terminal.slave) != terminal.attributes
+    os.kill(terminal.process.pid, number)
+    assert terminal.status() == 128 + number
+    assert termios.tcgetattr(terminal.slave) == terminal.attributes

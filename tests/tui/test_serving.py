@@ -196,6 +196,43 @@ def test_a_server_that_is_told_to_end_sends_its_visitors_home(
     assert served.process.wait(DEADLINE_S) == 0
 
 
+WEBSOCKET = (
+    "GET /ws HTTP/1.1\r\nHost: HOST\r\nOrigin: http://HOST\r\nConnection: Upgrade\r\n"
+    "Upgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    "Sec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def test_a_visitor_who_comes_as_the_server_ends_cannot_hold_it(served: Served) -> None:
+    host = f"127.0.0.1:{served.port}"
+    with socket.create_connection(("127.0.0.1", served.port)) as visitor:
+        visitor.sendall(WEBSOCKET.replace("HOST", host).encode())
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(DEADLINE_S) == 0
+
+
+NONSENSE = ("x", "[]", '["stdin", 5]', '["resize", {"width": NaN, "height": 1}]', "[" * 100_000)
+
+
+def test_who_sends_nonsense_is_sent_home_and_nobody_hears_of_it(served: Served) -> None:
+    async def send() -> list[object]:
+        codes: list[object] = []
+        for text in NONSENSE:
+            async with visit(served) as place:
+                await place.send_str(text)
+                async for _ in place:
+                    pass
+                codes.append(place.close_code)
+        return codes
+
+    assert asyncio.run(send()) == [aiohttp.WSCloseCode.UNSUPPORTED_DATA] * len(NONSENSE)
+    assert gone(served.players())
+    served.process.send_signal(signal.SIGINT)
+    assert served.process.wait(DEADLINE_S) == 0
+    assert served.process.stderr is not None
+    assert served.process.stderr.read() == b""
+
+
 def test_other_pages_cannot_open_a_player(served: Served) -> None:
     async def intrude() -> int:
         async with aiohttp.ClientSession() as session:
