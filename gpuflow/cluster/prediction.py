@@ -21,8 +21,9 @@ from gpuflow.cluster.gpu_scaling import LIBRARY_KERNELS, scale_from_others
 from gpuflow.cluster.kinship import sister_weight
 from gpuflow.cluster.measurements import Key, Row, is_test_only, settings, shipped_rows
 from gpuflow.cluster.multi_node import multi_node_seconds, nic_of
-from gpuflow.cluster.nccl_model import chip, nccl_predict
+from gpuflow.cluster.nccl_model import chip
 from gpuflow.cluster.own import own_calibrations
+from gpuflow.cluster.unmeasured import planned_seconds, seconds_of
 from gpuflow.errors import ScenarioError
 from gpuflow.scenario import catalog
 from gpuflow.units import parse_time
@@ -226,7 +227,7 @@ class Book:
         if not found:
             return None
         best = max(found, key=lambda one: (one.key.launch != "eager", len(one.rows)))
-        times = best.seconds(size)
+        times = seconds_of(best, size)
         if key.launch == "eager":
             host = parse_time(str(settings()["eager_launch"]["time"]))
             times = np.hypot(times, host)
@@ -310,7 +311,7 @@ def _matches(value: object, wanted: object) -> bool:
 def _read(own: Calibration, size: FloatArray) -> Prediction:
     outside: BoolArray = own.extrapolates(size)
     source: TimeSource = "extrapolated" if outside.any() else "calibrated"
-    return Prediction(own.seconds(size), source, Detail(step="fit", calibrations=(own,)))
+    return Prediction(seconds_of(own, size), source, Detail(step="fit", calibrations=(own,)))
 
 
 def _launched(found: Prediction, launch: str) -> Prediction:
@@ -330,13 +331,9 @@ def _extrapolated(times: FloatArray, step: Step, used: Sequence[Calibration]) ->
 
 def _planned(key: Key, size: FloatArray) -> Prediction | None:
     """NCCL's own expectation."""
-    if key.kernel not in LIBRARY_KERNELS:
+    times = planned_seconds(key, size)
+    if times is None:
         return None
-    try:
-        found = nccl_predict(key.collective, key.ranks, key.nodes, size, key.gpu)
-    except ValueError:
-        return None
-    times = np.minimum.reduce(list(found.values()))
     return Prediction(times, "simulated", Detail(step="planner", calibrations=()))
 
 
