@@ -149,7 +149,10 @@ def _tell(runs: list[ReadRun], expect: float | None, output: Output) -> None:
             share_here = run.verdict.peak.share
             key = "short" if share_here < expect else "kept"
             values = {"share": format_share(share_here), "expect": format_share(expect)}
-            output.say(f"import_nccl.expect_{key}", file=run.reading.raw.file, **values)
+            raw = run.reading.raw
+            is_alone = sum(one.reading.raw.file == raw.file for one in runs) == 1
+            place = raw.file if is_alone else f"{raw.file}:{raw.line}"
+            output.say(f"import_nccl.expect_{key}", file=place, **values)
 
 
 def _view(

@@ -12,7 +12,7 @@ from gpuflow.exporters.nccl_said import said_facts
 from gpuflow.exporters.tables import NOTHING, Cell, Column, Table
 from gpuflow.importers.nccl_fit import NOISY, REPEATED, LogFit, between_columns
 from gpuflow.importers.nccl_judge import Verdict
-from gpuflow.importers.nccl_reading import Doubt, Reading
+from gpuflow.importers.nccl_reading import Doubt, Measured, Reading
 from gpuflow.scenario.spec import Language
 from gpuflow.units import format_bytes, format_rate, format_share, format_time
 from gpuflow.words import t
@@ -260,14 +260,21 @@ def _verdict_text(verdict: Verdict, language: Language) -> str:
     return t(f"import_nccl.verdict_{key}", language, fabric=verdict.fabric, **values)
 
 
+def _kind(row: Measured) -> str:
+    """Data type, and operation where there is one."""
+    return row.dtype if row.redop in (None, "none") else f"{row.dtype} {row.redop}"
+
+
 def _rows_table(run: ReadRun, language: Language) -> Table:
     """A row a size; a run of very many rows is shown in part."""
     reading = run.reading
     expected = {}
     if isinstance(run.verdict, Verdict):
         expected = {id(one.row): one for one in run.verdict.rows}
+    has_kinds = len({(row.dtype, row.redop) for row in reading.rows}) > 1
     columns = [
         Column(t("column.size", language), "right", marks_row=True),
+        *([Column(t("import_nccl.fact.dtype", language))] if has_kinds else []),
         Column(t("column.time", language), "right"),
         Column(t("column.bus_bandwidth", language), "right"),
         Column(t("import_nccl.column.in_place", language), "right"),
@@ -284,6 +291,7 @@ def _rows_table(run: ReadRun, language: Language) -> Table:
         role = "tight" if row.is_outlier else ""
         cells = [
             Cell(format_bytes(row.size_bytes)),
+            *([Cell(_kind(row))] if has_kinds else []),
             Cell(format_time(row.time_s), role),
             Cell(format_rate(row.bus_bytes_per_s)),
             Cell(time_or_nothing(row.in_place_time_s)),

@@ -50,6 +50,38 @@ def test_below_what_is_expected_the_status_is_one(share: str, code: int, gpuflow
     assert log("plain") in result.err
 
 
+def test_runs_of_one_log_are_told_apart(gpuflow: Gpuflow) -> None:
+    told = gpuflow("import", "nccl", log("two-runs"), "--gpu", "l40s", "--expect", "0.01")
+    places = re.findall(r"two-runs\.log:(\d+): ", told.err)
+    lines = [
+        run["line"]
+        for run in gpuflow("import", "nccl", log("two-runs"), "--format", "json").json["runs"]
+    ]
+    assert [int(place) for place in places] == lines
+    alone = gpuflow("import", "nccl", log("plain"), "--gpu", "l40s", "--expect", "0.01")
+    assert "plain.log: " in alone.err
+
+
+def test_rows_of_several_types_and_operations_are_told_apart(
+    gpuflow: Gpuflow, tmp_path: Path
+) -> None:
+    rows = [
+        f"{size} {size // width} {dtype} {operation} -1 20.0 {size / 20e3:.2f} {size / 20e3:.2f} 0"
+        f" 20.0 {size / 20e3:.2f} {size / 20e3:.2f} 0"
+        for dtype, width in (("float", 4), ("half", 2))
+        for operation in ("sum", "max")
+        for size in (1024, 2048)
+    ]
+    path = tmp_path / "all_reduce.log"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    shown = gpuflow("import", "nccl", str(path), "--ranks", "2", "--gpu", "h100")
+    assert [len(re.findall(rf"KiB +{kind} ", shown.out)) for kind in ("float sum", "half max")] == [
+        2,
+        2,
+    ]
+    assert not re.search(r"KiB +float sum", gpuflow("import", "nccl", log("plain")).out)
+
+
 def test_expecting_of_an_unknown_gpu_is_refused(gpuflow: Gpuflow) -> None:
     result = gpuflow("import", "nccl", log("headless"), "--expect", "0.9")
     assert result.code == 2
