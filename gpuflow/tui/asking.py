@@ -12,7 +12,7 @@ import tty
 from collections.abc import Sequence
 from typing import Any
 
-from gpuflow.tui.lifecycle import giving_up, leaving_on_signals
+from gpuflow.tui.lifecycle import giving_up, is_in_front, leaving_on_signals
 
 LINE = "\u2500"
 """A piece of a line: two cells wide where ambiguous characters are."""
@@ -70,10 +70,11 @@ class EarlyQuestion:
 
     def give_back(self) -> None:
         """Set the terminal as it was, and lose nothing that was typed."""
-        if self._saved is not None:
+        # Somebody else's by now where we are in the background, and set by whoever that is.
+        if self._saved is not None and is_in_front(self._keyboard):
             with contextlib.suppress(termios.error, OSError):
                 termios.tcsetattr(self._keyboard, termios.TCSANOW, self._saved)
-            self._saved = None
+        self._saved = None
 
 
 def asked_widths(
@@ -112,9 +113,10 @@ def _asked_widths(
     finally:
         with contextlib.suppress(OSError):
             os.write(screen, b"\r\x1b[K")
-        with contextlib.suppress(termios.error, OSError):
-            # An answer that comes too late must not be typed into the shell.
-            termios.tcsetattr(keyboard, termios.TCSAFLUSH, saved)
+        if is_in_front(keyboard):
+            with contextlib.suppress(termios.error, OSError):
+                # An answer that comes too late must not be typed into the shell.
+                termios.tcsetattr(keyboard, termios.TCSAFLUSH, saved)
     return tuple(found)
 
 

@@ -85,6 +85,7 @@ class PlayerDriver(LinuxDriver):
     ) -> None:
         # Before the rest, which hands the signals over.
         self._is_stopping = False
+        self._is_given_back = True
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._screen = _Screen(cast(TextIO, self._file))
         self._file = cast(Any, self._screen)
@@ -191,7 +192,9 @@ class PlayerDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Take the terminal over."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        if self._writer_thread is not None:
+        # Where another program is in the foreground, nothing has been started.
+        if self._has_terminal and self._writer_thread is not None:
+            self._is_given_back = False
             self._writer_thread._queue.maxsize = _MOST_WAITING
 
     def watch_the_end(self, status: int) -> None:
@@ -229,8 +232,24 @@ class PlayerDriver(LinuxDriver):
         if self._has_terminal:
             super().write(data)
 
+    def disable_input(self) -> None:
+        """Hear no key any more."""
+        if not self._is_given_back:
+            super().disable_input()
+
     def stop_application_mode(self) -> None:
-        """Give the terminal back as it was."""
+        """Give the terminal back as it was.
+
+        After a stop that is done already: whoever ends a stopped player (`kill %1`) has it now, and
+        the system would stop us again for touching it.
+        """
+        if self._is_given_back:
+            return
         if self._mouse_pixels:
             self.write("\x1b[?1016l")
         super().stop_application_mode()
+
+    def close(self) -> None:
+        """Let the terminal take what is left, and write no more."""
+        super().close()
+        self._is_given_back = True

@@ -29,6 +29,9 @@ NOT_ENDING = frozenset(
 PATIENCE_S = 2.0
 """How long an orderly end may take; a terminal that takes no output would block it for ever."""
 
+_A_MOMENT_S = 0.05
+"""In which a signal reaches us whichever thread has taken it."""
+
 RESTORE = (
     "\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l\x1b[0m"
@@ -201,8 +204,44 @@ def _terminal_attributes() -> list[Any] | None:
         return None
 
 
+def is_in_front(keyboard: int) -> bool:
+    """Whether the terminal may be set: the system stops whoever does so from the background.
+
+    Args:
+        keyboard: Its descriptor.
+    """
+    try:
+        return os.tcgetpgrp(keyboard) == os.getpgrp()
+    except OSError:
+        return True  # not the terminal that could stop us
+
+
+def stop_in_background(keyboard: int) -> None:
+    """Stop as a program does that was started with `&`, until the shell says to go on.
+
+    Setting the terminal stops it, too, but inside a call that is begun again, and stops again,
+    before any signal has been heard that came meanwhile.
+
+    Args:
+        keyboard: Descriptor of the terminal.
+    """
+    if not is_in_front(keyboard):
+        os.kill(os.getpid(), signal.SIGTTOU)
+        time.sleep(_A_MOMENT_S)
+
+
 def leave_now(status: int) -> None:
     """The last resort: no waiting, and nothing cleaned up but what others would stumble over."""
+    with contextlib.suppress(Exception):
+        if sys.__stdin__ is None or is_in_front(sys.__stdin__.fileno()):
+            _restore()
+    for clear in _clearings[::-1]:
+        with contextlib.suppress(Exception):
+            clear()
+    os._exit(status)
+
+
+def _restore() -> None:
     with contextlib.suppress(Exception):
         if _saved and _saved[0] is not None and sys.__stdin__ is not None:
             termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, _saved[0])
@@ -214,10 +253,6 @@ def leave_now(status: int) -> None:
         finally:
             # Whoever started us has the same open terminal, and goes on with it.
             os.set_blocking(2, is_waiting)
-    for clear in _clearings[::-1]:
-        with contextlib.suppress(Exception):
-            clear()
-    os._exit(status)
 
 
 def can_draw(encoding: str | None) -> bool:

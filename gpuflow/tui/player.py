@@ -19,6 +19,7 @@ from gpuflow.tui.lifecycle import (
     giving_up,
     leaving_on_signals,
     prepare_environment,
+    stop_in_background,
 )
 from gpuflow.tui.opening import Opening
 from gpuflow.tui.options import DEFAULT_FPS, PlayerOptions
@@ -59,6 +60,7 @@ def run_player(timeline: Timeline, options: PlayerOptions) -> int:
     # An opening already leaves on signals, and knows how the terminal was before its question.
     with nullcontext() if opening else leaving_on_signals(giving_up()):
         try:
+            stop_in_background(0)
             if asked is None and not options.is_ascii and can_draw(encoding):
                 question.ask()
             has_waited = bool(opening and _draw_first(opening, question, timeline, options))

@@ -321,3 +321,42 @@ def test_the_theme_suits_the_terminal(
     terminal = on_terminal(*IDEAL, env=env)
     terminal.until(lambda screen: "PREFILL" in screen)
     assert ground in terminal.raw
+
+
+# The shell's part: the player is a job in a group of its own, in the foreground until it stops.
+SHELL = """
+import os, signal, sys, time
+job = os.fork()
+if job:
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.setpgid(job, job)
+    os.tcsetpgrp(0, job)
+    os.waitpid(job, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        os.kill(job, number)
+    status = os.waitpid(job, os.WUNTRACED)[1]
+    if os.WIFSTOPPED(status):
+        os.kill(job, signal.SIGKILL)
+        sys.exit("stopped again")
+    os._exit(os.waitstatus_to_exitcode(status))
+while os.tcgetpgrp(0) != os.getpid():
+    time.sleep(0.01)
+"""
+
+
+def test_a_stopped_player_can_be_ended_from_the_shell(on_terminal: Start) -> None:
+    terminal = on_terminal(*IDEAL, "--at", "100us", before=SHELL)
+    terminal.until(is_playing)
+    terminal.press("\x1a")
+    assert terminal.status() == 128 + signal.SIGTERM
+    assert terminal.is_as_it_was()
+
+
+BACKGROUND = SHELL.replace("    os.tcsetpgrp(0, job)\n", "").partition("while os.tcget")[0]
+
+
+def test_a_player_started_in_the_background_can_be_ended(on_terminal: Start) -> None:
+    terminal = on_terminal(*IDEAL, "--at", "100us", before=BACKGROUND)
+    assert terminal.status() == 128 + signal.SIGTERM
+    assert b"\x1b[?1049h" not in terminal.raw
