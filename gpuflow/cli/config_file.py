@@ -16,6 +16,7 @@ from gpuflow.scenario.nodes import Broken, Node, Problems, Scalar, parse_documen
 from gpuflow.scenario.reader import Fields, wrong_type
 from gpuflow.scenario.source import Source, read_source
 from gpuflow.scenario.spelling import nearest
+from gpuflow.words import LANGUAGES
 
 MAX_BYTES = 64 * 1024
 MOST_KEYS = 8
@@ -51,12 +52,12 @@ def _read(source: Source) -> Config:
     except InputError as error:
         raise _refused(error.problems) from None
     top.known(_TOP)
-    lang = top.choice("lang", ("zh", "en"), "config_choice")
+    lang = top.choice("lang", LANGUAGES, "config_choice")
     config = Config(
         file=source.file,
         keys=_keys(top),
         theme=top.choice("theme", THEMES, "config_choice"),
-        lang="zh" if lang == "zh" else "en" if lang == "en" else None,
+        lang=next((one for one in LANGUAGES if one == lang), None),
         fps=top.ratio("fps", LEAST, MOST_FPS),
         is_ascii=bool(top.flag("ascii")),
         profile=_profile(top),

@@ -256,7 +256,7 @@ class Common:
 
     lang: Annotated[
         str | None,
-        typer.Option("--lang", parser=language, metavar="{zh,en}"),
+        typer.Option("--lang", parser=language, metavar=f"{{{','.join(LANGUAGES)}}}"),
     ] = None
     format: Annotated[
         str | None,
