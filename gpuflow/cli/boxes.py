@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from gpuflow import words
-from gpuflow.cli.options import Request
+from gpuflow.cli.options import Request, bad_option
 from gpuflow.cli.output import Output
 from gpuflow.cluster.box import assumed_gpu, box_cluster, box_finding
 from gpuflow.errors import ImportFormatError, InputError, Problem
@@ -67,6 +67,8 @@ def scenario_on_box(request: Request) -> Scenario:
     """
     from gpuflow.cli.request import scenario_of
 
+    if request.fabric is not None:
+        raise bad_option("--fabric", "topo_fabric")
     topology = usable_topology(request.topo or "")
     gpu = _named_gpu(request) or assumed_gpu(topology)
     pp = request.pp

@@ -102,6 +102,10 @@ def collective(
     from gpuflow.exporters.collective_trace import trace_tables
     from gpuflow.exporters.collectives import document, point_records
 
+    if trace and output.format == "csv":
+        raise bad_option("--trace", "trace_csv")
+    if trace and sizes is not None and len(sizes.size_bytes) > 1:
+        raise bad_option("--sizes", "trace_sizes", count=len(sizes.size_bytes))
     n_ranks = ranks or (2 if op == "send_recv" else 8)
     if op == "send_recv" and n_ranks != 2:
         raise bad_option("--ranks", "ranks_send_recv", found=n_ranks)

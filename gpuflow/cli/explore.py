@@ -11,6 +11,7 @@ import typer
 from gpuflow.cli.options import bad_option, one_of, whole
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import ScreenSize
+from gpuflow.errors import InputError, Problem
 from gpuflow.scenario.spec import COLLECTIVES
 
 if TYPE_CHECKING:
@@ -88,6 +89,17 @@ def asked_moment(at: str | None, rounds: int) -> Moment:
         raise bad_option("--at", "option_round", found=at, count=rounds)
     number = math.ceil(found)
     return Moment(number, 1.0 - (number - found))
+
+
+def refuse_of_steps(**options: object) -> None:
+    """Options of a play's steps where rounds are to be written, which have none.
+
+    Raises:
+        InputError: One of them was given.
+    """
+    given = [name for name, value in options.items() if value is not None and value is not False]
+    if given:
+        raise InputError([Problem(code="option_not_of_rounds", key=f"--{name}") for name in given])
 
 
 def write_collective(

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from gpuflow.cli.options import Changes, Request, bad_option
+from gpuflow.cli.options import Changes, Request, bad_option, named
 from gpuflow.cli.output import Output
 from gpuflow.cli.streams import put_file
 
 FileArgument = Annotated[str | None, typer.Argument(metavar="[FILE]")]
-NameOption = Annotated[str | None, typer.Option("--name", metavar="NAME")]
+NameOption = Annotated[str | None, typer.Option(parser=named("--name"), metavar="NAME")]
 ForceOption = Annotated[bool, typer.Option("--force")]
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9.-]+")
 
@@ -34,6 +34,8 @@ def new(
 
     if changes.topo is not None:
         raise bad_option("--topo", "new_topo")
+    if force and file is None:
+        raise bad_option("--force", "new_force")
     path = None if file is None else Path(file)
     if path is not None and path.exists() and not (force or path.is_dir()):
         raise bad_option("FILE", "new_exists", found=file)

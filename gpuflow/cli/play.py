@@ -15,13 +15,14 @@ from gpuflow.cli.explore import (
     RanksOption,
     asked_moment,
     asked_subject,
+    refuse_of_steps,
     write_collective,
 )
 from gpuflow.cli.kiosk import refuse_files
 from gpuflow.cli.look import player_look
 from gpuflow.cli.looking import FollowOption, ZoomOption, focus_of
 from gpuflow.cli.opening import opening_behind, opening_for
-from gpuflow.cli.options import Request
+from gpuflow.cli.options import Request, bad_option
 from gpuflow.cli.output import Output
 from gpuflow.cli.screens import (
     DEFAULT_SIZE,
@@ -83,6 +84,8 @@ def play(
     """Play, or write what would be played."""
     if kiosk:
         refuse_files(request)
+    if print_ and plain:
+        raise bad_option("--plain", "option_print_and_plain")
     is_live = not (print_ or plain) and output.format != "json" and output.streams.is_terminal()
     wishes = (at, step, zoom, follow, collective, algorithm, ranks, nodes)
     with opening_for(output, request, *wishes) if is_live else nullcontext() as opening:
@@ -99,6 +102,8 @@ def play(
         subject = asked_subject(collective, algorithm, ranks, nodes, timeline)
         first = asked_moment(at if subject else None, subject.rounds if subject else 0)
         if subject and not is_live:
+            if print_ or plain:
+                refuse_of_steps(step=step, zoom=zoom, follow=follow, ask=ask, big=big)
             write_collective(
                 subject, timeline, first, output, frame_size, is_ascii=is_ascii, is_wanted=plain
             )

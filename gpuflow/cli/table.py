@@ -48,6 +48,8 @@ def table(
     from gpuflow.exporters.requirements import requirement_document, requirement_view
     from gpuflow.exporters.targets import split_records, splits_table, target_records
 
+    if overhead is not None and ttft is not None and tpot is not None:
+        raise bad_option("--overhead", "overhead_and_targets")
     scenario = scenario_of(request)
     warn_of_shortage(scenario, output)
     share = DEFAULT_OVERHEAD if overhead is None else overhead

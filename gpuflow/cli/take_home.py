@@ -111,6 +111,8 @@ def export(
     """Write pictures of one step, one moment, or all steps; or the timeline as data."""
     form = to or _form_of(file, "json" if output.format == "json" else FORMS[0])
     refuse_needless(form, fps, font, file, output)
+    if theme is not None and form == "txt":
+        raise bad_option("--theme", "option_not_in_form", form=form)
     if form in DATA_FORMS:
         of_screens = {
             "--at": at,

@@ -146,3 +146,50 @@ def test_help_promises_no_table_where_there_is_none(
 ) -> None:
     assert promise in gpuflow("table", "--help", "--lang", language).out
     assert promise not in gpuflow(verb, "--help", "--lang", language).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "code"),
+    [
+        (("play", "--plain", "--print"), "--plain", "option_print_and_plain"),
+        (("play", "--collective", "all_reduce", "--plain", "--step", "2"), "--step", "of_rounds"),
+        (
+            ("play", "--collective", "all_reduce", "--print", "--follow", "0"),
+            "--follow",
+            "of_rounds",
+        ),
+        (("play", "--collective", "all_reduce", "--plain", "--ask"), "--ask", "of_rounds"),
+        (("table", "--overhead", "5%", "--ttft", "1s", "--tpot", "2ms"), "--overhead", "targets"),
+        (("collective", "all_reduce", "--trace", "--sizes", "64,128"), "--sizes", "trace_sizes"),
+        (("export", "--to", "txt", "--theme", "light"), "--theme", "option_not_in_form"),
+        (("new", "--force"), "--force", "new_force"),
+        (("new", "--name", ""), "--name", "option_empty"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    arguments: tuple[str, ...], option: str, code: str, gpuflow: Any
+) -> None:
+    if "--plain" in arguments or "--print" in arguments:
+        result = gpuflow(*arguments)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"{option}: ")
+        return
+    result = gpuflow(*arguments, "--format", "json")
+    assert result.code == 2
+    found = result.json["problems"]
+    assert [problem["key"] for problem in found] == [option]
+    assert code in found[0]["code"]
+
+
+def test_a_trace_is_not_lost_in_csv(gpuflow: Any) -> None:
+    result = gpuflow("collective", "all_reduce", "--trace", "--format", "csv", "--lang", "en")
+    assert "--trace: CSV holds the points alone" in result.err
+
+
+def test_a_machine_of_its_own_has_links_of_its_own(gpuflow: Any) -> None:
+    topology = str(Path(__file__).parents[1] / "data" / "topo" / "switch-nv8.txt")
+    asked = ("estimate", "--topo", topology, "--tp", "4")
+    assert gpuflow(*asked).code == 0
+    result = gpuflow(*asked, "--fabric", "pcie-5", "--lang", "en")
+    assert result.code == 2
+    assert result.err.startswith("--fabric: the machine of --topo has links of its own")
