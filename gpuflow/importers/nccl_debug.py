@@ -15,8 +15,10 @@ _CHANNELS = re.compile(r"(\d{1,4}) coll channels")
 _HEAD = re.compile(r"NVLS Head +(\d{1,4}):(?= +\d)")
 _LISTED = re.compile(r"(?: +\d{1,7})+")
 _NVLS = re.compile(r"(\d{1,4}) nvls channels")
-_VIA = re.compile(r"via ([A-Za-z0-9]{1,20}(?:/[A-Za-z]{1,20})?)")
-_NETWORK = re.compile(r"Using network (\S{1,40})|NET/(IB|OFI|Socket|FastSocket|GPUDirectTCPX\w*)")
+_VIA = re.compile(r"via (NET/AWS Libfabric|[A-Za-z0-9]{1,20}(?:/[A-Za-z]{1,20})?)")
+_NETWORK = re.compile(
+    r"Using network (AWS Libfabric|\S{1,40})|NET/(IB|OFI|Socket|FastSocket|GPUDirectTCPX\w*)"
+)
 _ENVIRONMENT = re.compile(r"(NCCL_\w{1,40}) set by environment to (\S{1,60})")
 _NIC = re.compile(r"\[\d{1,3}\]([\w.-]{1,40}?)(?::\d{1,3})?/(IB|RoCE)\b")
 _PROXY = re.compile(r"via NET/\w{1,20}/\d{1,3}\(\d{1,6}\)")
@@ -74,6 +76,16 @@ class DebugFacts:
     def between(self) -> tuple[str, ...]:
         """How data travels between nodes."""
         return tuple(name for name in self.transports if name.startswith(_BETWEEN))
+
+    @property
+    def has_sockets(self) -> bool:
+        """Whether data between nodes went over TCP by sockets."""
+        return "NET/Socket" in self.transports
+
+    @property
+    def goes_through_hosts(self) -> bool:
+        """Whether the NICs are InfiniBand's or RoCE's, and did not reach into GPU memory."""
+        return "NET/IB" in self.transports and not self.has_gpu_direct
 
     def read(self, line: str) -> None:
         """Take what one line says."""

@@ -65,6 +65,10 @@ def _about_frame(raw: RawRun) -> Iterator[Doubt]:
     if raw.is_log_cut:
         values = {"lines": f"{MOST_LINES:,}", "rows": f"{MOST_ROWS_LOOKED_AT:,}"}
         yield Doubt("log_cut", {**values, "mib": MOST_BYTES >> 20})
+    if raw.debug.has_sockets:
+        yield Doubt("sockets")
+    if raw.debug.goes_through_hosts:
+        yield Doubt("no_gpu_direct")
     if raw.debug.warnings:
         yield Doubt("warnings", {"count": len(raw.debug.warnings), "found": raw.debug.warnings[0]})
     if raw.failures and raw.rows:

@@ -8,6 +8,7 @@ import pytest
 
 from gpuflow.errors import ScenarioError
 from gpuflow.exporters.nccl_said import said_facts, said_scenario
+from gpuflow.importers.nccl_judge import fabric_said
 from gpuflow.importers.nccl_log import read_log, read_runs
 from gpuflow.importers.nccl_reading import Known, Reading, understand
 from gpuflow.scenario.load import load_scenario
@@ -47,6 +48,31 @@ def test_what_a_node_is_made_of_and_what_joins_nodes() -> None:
     assert facts["Inside a node"] == "P2P/CUMEM, SHM/direct"
     assert "2 NICs (RoCE): mlx5_0, mlx5_bond_0" in facts["Between nodes"]
     assert facts["Settings"] == "NCCL_ALGO=Ring"
+
+
+@pytest.mark.parametrize(
+    ("way", "doubts"),
+    [
+        ("NET/IB/0(3)/GDRDMA", set()),
+        ("NET/IB/0", {"no_gpu_direct"}),
+        ("NET/Socket/0", {"sockets"}),
+        ("NET/AWS Libfabric/0/GDRDMA/Shared", set()),
+    ],
+)
+def test_slow_ways_between_nodes_are_doubted(way: str, doubts: set[str]) -> None:
+    found = reading(SMALL.replace("NET/IB/0(3)/GDRDMA", way))
+    codes = {doubt.code for doubt in found.doubts}
+    assert codes & {"sockets", "no_gpu_direct"} == doubts
+
+
+def test_the_network_of_aws_has_a_blank_in_its_name() -> None:
+    text = SMALL.replace("NET/IB/0(3)", "NET/AWS Libfabric/0").replace(
+        "network IB", "network AWS Libfabric"
+    )
+    debug = reading(text).raw.debug
+    assert debug.between == ("NET/AWS Libfabric",)
+    assert "AWS Libfabric" in debug.networks
+    assert fabric_said(debug) == "efa-400"
 
 
 def test_communicators_of_groups_do_not_hide_the_whole() -> None:
