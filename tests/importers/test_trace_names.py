@@ -53,6 +53,16 @@ TALKS = {
         *("all_reduce", "tensorrt_llm", "two_shot", "", ""),
     ),
     "userbuffers_fp16_sum_inplace_gpu_mc_rw(x)": ("all_reduce", "tensorrt_llm", "nvls", "", ""),
+    "userbuffers_fp16_sum_inplace_gpu_rr_rs_oop(x)": (
+        *("reduce_scatter", "tensorrt_llm", "", "", ""),
+    ),
+    "userbuffers_fp16_sum_inplace_gpu_mc_ag(x)": ("all_gather", "tensorrt_llm", "nvls", "", ""),
+    "kuserbuffers_pushrecv(x)": ("send_recv", "tensorrt_llm", "", "", ""),
+    "void aiter::allreduce_fusion_kernel_2stage<__hip_bfloat16>(x)": (
+        *("all_reduce", "aiter", "two_shot", "", ""),
+    ),
+    "void hybrid_ep::dispatch_kernel<x>(y)": ("all_to_all", "deep_ep", "", "", "dispatch"),
+    "a2a_combine_recv_kernel(x)": ("all_to_all", "pplx", "", "", "combine"),
     "void deep_ep::internode_ll::dispatch<true, false, 7168>(void*)": (
         *("all_to_all", "deep_ep", "", "", "dispatch"),
     ),
@@ -87,6 +97,8 @@ COMPUTES = {
     "fmhaSm100aKernel_QkvE4m3OBfloat16H64": "attention",
     "void vllm::reshape_and_cache_flash_kernel<A, B>(x)": "cache",
     "implicit_convolve_sgemm": "gemm",
+    "_fwd_grouped_kernel_stage1": "attention",
+    "void hybrid_ep::scan<4, 256>(y)": "other",
     "void vllm::convert_fp8_kernel<__nv_bfloat16>(x)": "elementwise",
     "triton_poi_fused_convert_element_type_0": "elementwise",
     "Memcpy DtoD (Device -> Device)": "copy",

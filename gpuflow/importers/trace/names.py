@@ -202,16 +202,18 @@ def _of_nccl(plain: str) -> Named | None:
 
 
 _EXPERTS = re.compile(
-    r"deep_ep::(?:\w+::)*(?P<deep>\w*(?:dispatch|combine|notify|barrier)\w*)"
+    r"(?:deep|hybrid)_ep::(?:\w+::)*(?P<deep>\w*(?:dispatch|combine|notify|barrier)\w*)"
     r"|mori::(?:\w+::)*Ep(?P<mori>Dispatch|Combine)\w*"
     r"|(?:^|::)(?P<trt>moeA2A(?:Prepare)?(?:Dispatch|Combine)\w*|moeAllToAll\w*)"
     r"|(?:pplx|all_to_all|internode|intranode)::(?:\w+::)*(?P<pplx>(?:dispatch|combine)\w*[Kk]ernel)"
+    r"|(?:^|::)(?P<a2a>a2a_(?:dispatch|combine)\w*)"
 )
 _EXPERT_LIBRARIES = {
     "deep": "deep_ep",
     "mori": "mori",
     "trt": "tensorrt_llm",
     "pplx": "pplx",
+    "a2a": "pplx",
 }
 
 
@@ -255,7 +257,7 @@ def _of_engines(plain: str, name: str) -> Named | None:
     lower = plain.lower()
     library = next((library for word, library in _LIBRARIES if word in lower), "other")
     if "cross_device_reduce" in lower:
-        shot = "one_shot" if "1stage" in lower else "two_shot" if "2stage" in lower else ""
+        shot = _stage(lower)
         ranks = re.search(r"<[^<>]*?,\s*(\d{1,3})\s*[,>]", name)
         found = int(ranks[1]) if ranks else None
         library = "vllm" if library == "other" else library
@@ -263,12 +265,12 @@ def _of_engines(plain: str, name: str) -> Named | None:
     if lower.startswith("nvshmem") or "::nvshmem" in lower:
         kind = kind_of_words(lower.split("nvshmem")[-1].strip("xi_"))
         return Named(kind=kind, library="nvshmem")
-    if "userbuffers" in lower and "_rw" in lower and "sum" in lower:
-        return Named(kind="all_reduce", library=library, algorithm="nvls")
+    if "userbuffers" in lower:
+        return _of_user_buffers(lower, library)
     spelled = _SPELLED.search(plain)
     if spelled is None or _LOCAL.search(plain):
         return None
-    algorithm = ""
+    algorithm = _stage(lower)
     if "multimem" in lower or "mnnvl" in lower or "nvls" in lower:
         algorithm = "nvls"
     if "one_shot" in lower or "oneshot" in lower:
@@ -276,6 +278,24 @@ def _of_engines(plain: str, name: str) -> Named | None:
     elif "two_shot" in lower or "twoshot" in lower:
         algorithm = "two_shot"
     return Named(kind=kind_of_words(spelled["kind"]), library=library, algorithm=algorithm)
+
+
+def _stage(lower: str) -> str:
+    """The algorithm of kernels that count their stages."""
+    return "one_shot" if "1stage" in lower else "two_shot" if "2stage" in lower else ""
+
+
+_HALVES: tuple[tuple[str, Kind], ...] = (("_rs", "reduce_scatter"), ("_ag", "all_gather"))
+
+
+def _of_user_buffers(lower: str, library: str) -> Named | None:
+    """Transformer Engine's kernels on registered buffers: by reads (rr), writes (rw), multicast."""
+    if "userbuffers_push" in lower:
+        return Named(kind="send_recv", library=library)
+    if "sum" not in lower:
+        return None
+    kind = next((kind for sign, kind in _HALVES if sign in lower), "all_reduce")
+    return Named(kind=kind, library=library, algorithm="nvls" if "_mc_" in lower else "")
 
 
 # ---------------------------------------------------------------- computing
@@ -296,7 +316,7 @@ _COMPUTE = (
     (
         "attention",
         re.compile(
-            r"attention|attn|fmha|flash_?(?:fwd|bwd|fwd_splitkv|decod)|mla_|paged_kv|reduce_segments",
+            r"^_fwd_(?:grouped_)?kernel|attention|attn|fmha|flash_?(?:fwd|bwd|fwd_splitkv|decod)|mla_|paged_kv|reduce_segments",
             re.IGNORECASE,
         ),
     ),
