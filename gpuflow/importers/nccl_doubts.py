@@ -56,6 +56,8 @@ def _about_frame(raw: RawRun) -> Iterator[Doubt]:
         yield Doubt("no_foot")
     if raw.rows and raw.rows[-1].is_cut:
         yield Doubt("row_cut")
+    if raw.is_doubled:
+        yield Doubt("doubled")
     if raw.is_elided:
         yield Doubt("elided")
     if raw.is_clipped:

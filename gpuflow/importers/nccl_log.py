@@ -64,6 +64,8 @@ class RawRun:
     """Lines `# nThread ...` before the first row."""
     said_ranks: int | None = None
     failures: list[str] = field(default_factory=list)
+    is_doubled: bool = False
+    """Whether each line stood there twice, as where output is copied into its own log."""
     is_clipped: bool = False
     """More rows than are read."""
     is_last_read: bool = False
@@ -203,6 +205,14 @@ def read_runs(log: Iterable[str], file: str) -> tuple[RawRun, ...]:
     return runs
 
 
+def _count_once(run: RawRun) -> None:
+    """Count lines once of which each stands there twice, those of the same process among them."""
+    if run.ranks and run.ranks[::2] == run.ranks[1::2] and run.rows[::2] == run.rows[1::2]:
+        run.is_doubled = True
+        run.rows, run.ranks = run.rows[::2], run.ranks[::2]
+        run.headers -= run.headers // 2
+
+
 class _Reader:
     """Sorts lines into runs, label by label."""
 
@@ -225,6 +235,7 @@ class _Reader:
         """All runs; what was said outside of any belongs to every one."""
         runs = [run for run in self._runs if not run.is_empty] or [RawRun(self._file)]
         for run in runs:
+            _count_once(run)
             run.debug = self._debug
             run.said_ranks = run.said_ranks or self._said
             run.library, run.is_amd = self._library, self._is_amd

@@ -163,3 +163,15 @@ def test_what_cannot_be_judged_says_why(text: str, fit: str | None, verdict: str
 def test_the_first_line_names_the_library(code: str, version: str) -> None:
     text = table(sizes=(8,)).replace("nccl-library=22807", f"nccl-library={code}")
     assert reading(text).raw.library == version
+
+
+def test_lines_that_stand_there_twice_count_once() -> None:
+    text = table()
+    twice = "".join(f"{line}\n{line}\n" for line in text.splitlines())
+    found = reading(twice)
+    assert codes(found) == {"doubled"}
+    assert (found.rows, found.ranks) == (reading(text).rows, 8)
+    # what was measured twice is no copy
+    changed = twice.replace("15.00", "15.01", 1)
+    assert changed != twice
+    assert "doubled" not in codes(reading(changed))
