@@ -35,6 +35,9 @@ _LINKS = {
 }
 """Links of a GPU that a fabric of the catalogue has its figures for."""
 _BRIDGED = {"nvlink-3": "pcie-4-bridge", "nvlink-4": "pcie-5-bridge", "pcie-5": "pcie-5-bridge"}
+_MESH_OF = {"XGMI": "xgmi-mi300x", "HCCS": "hccs"}
+"""The catalogue's mesh of links of that kind."""
+_WITHOUT_FIGURES = frozenset({"MX", "PCIE", "ETH", "HCCS_SW", "SIO"})
 _MESHES = {"nvlink-2-cube": "nvlink-2-cube", "nvlink-3": "nvlink-3-cube"}
 _NEWER = frozenset({"nvlink-4", "nvlink-4-h800", "nvlink-5", "pcie-5", "pcie-5-bridge"})
 """Fabrics of GPUs that sit in PCIe 5.0 slots."""
@@ -78,8 +81,10 @@ def assumed_gpu(topology: Topology) -> str:
     kinds = set(topology.links.values())
     if "XGMI" in kinds:
         return "mi300x"
-    if kinds & {"MX", "PCIE", "ETH"}:
-        raise _refusal("topo_no_figures", kind=", ".join(sorted(kinds & {"MX", "PCIE", "ETH"})))
+    if kinds == {"HCCS"}:
+        return "ascend-910b"
+    if kinds & _WITHOUT_FIGURES:
+        raise _refusal("topo_no_figures", kind=", ".join(sorted(kinds & _WITHOUT_FIGURES)))
     if not counts:
         return "rtx-pro-6000"
     most = max(counts)
@@ -241,10 +246,10 @@ def _fabric(
         return own
     kinds = {topology.kind(*pair) for pair in pairs}
     counts = [topology.nvlinks(*pair) for pair in pairs]
-    if kinds == {"XGMI"} and own.name.startswith("xgmi"):
+    if {_MESH_OF.get(kind) for kind in kinds} == {own.name}:
         return own if g == device.gpus_per_node else _mesh(own, 1, g)
     is_other_make = own.name.startswith(("xgmi", "hccs"))
-    if kinds & {"XGMI", "MX", "ETH", "PCIE"} or (any(counts) and is_other_make):
+    if kinds & (_MESH_OF.keys() | _WITHOUT_FIGURES) or (any(counts) and is_other_make):
         return None
     if min(counts) and not (g == 2 and own.topology == "pcie"):
         return _all_direct(own, min(counts), g)

@@ -14,7 +14,7 @@ from gpuflow.units import format_rate
 from gpuflow.words import t
 
 _ROLES = {"PIX": "", "PXB": "", "PHB": "tight", "NODE": "tight", "PCIE": "tight", "SYS": "short"}
-_TOLD = ("nv", "xgmi", "mx", "pix", "pxb", "phb", "node", "pcie", "sys")
+_TOLD = ("nv", "xgmi", "mx", "hccs", "pix", "pxb", "phb", "node", "pcie", "sys")
 """Kinds that the legend explains, nearest first."""
 _MOST_NAMED = 6
 """GPUs or pairs of one sentence; the rest is counted."""

@@ -1,4 +1,4 @@
-"""The matrix of `nvidia-smi topo -m`, `rocm-smi --showtopo` and `mx-smi topo -n`.
+"""The matrix of `nvidia-smi topo -m` and of the like of it by other makers of GPUs.
 
 Files come as screens were copied: tabs or spaces, quoted, in Markdown, coloured, without their
 header or their end. Columns are told by the header where there is one, else by where the X stands.
@@ -21,6 +21,7 @@ from gpuflow.importers.topo_lines import (
     is_device,
     plain_lines,
 )
+from gpuflow.importers.topo_makes import as_common, tool_of
 from gpuflow.scenario.source import Source, read_source
 from gpuflow.scenario.topology import Doubt, Tool, Topology
 
@@ -64,8 +65,9 @@ def read_topology(path: Path) -> Topology:
 
 def parse_topology(source: Source) -> Topology:
     """What a text says of a machine; see `read_topology`."""
-    lines = plain_lines(source.lines[:MOST_LINES])
-    tool = _tool(lines)
+    texts = source.lines[:MOST_LINES]
+    lines = plain_lines(as_common(texts))
+    tool = tool_of(texts) or _tool(lines)
     rows, numa, names = _Rows(), dict[int, str](), dict[str, str]()
     section = ""
     pending: list[Line] = []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpuflow.importers.topo_copies import unwrapped, without_label
 
 KIND = re.compile(
-    r"X|SYS|NODE|PHB|PXB|PIX|PIB|SOC|C2C|NV\d{1,2}|MX|ETH|NA|N/A|XGMI|PCIE|0|OK|CNS|GNS|TNS|NS"
+    r"X|SYS|NODE|PHB|PXB|PIX|PIB|SOC|C2C|NV\d{1,2}|MX|ETH|NA|N/A|XGMI|HCCS(?:_SW)?|SIO|PCIE|0|OK|CNS|GNS|TNS|NS"
 )
 """Whatever may stand in a cell of the matrix; 0 is X in rocm-smi."""
 
@@ -18,6 +18,7 @@ _GPU = re.compile(r"GPU(\d{1,2})")
 _NIC = re.compile(r"NIC\d{1,3}|(?:mlx|ib|hfi|bnxt|irdma|efa|rdmap|hns|qedr|cxgb|roce)\w{0,24}")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
+_ALIGNED = re.compile(r"\S {2,}\S")
 _EXTRA = re.compile(r"CPU Affinity|NUMA Affinity|Node Affinity|GPU NUMA ID", re.IGNORECASE)
 _SPELLED = {
     name.lower(): name for name in ("CPU Affinity", "NUMA Affinity", "Node Affinity", "GPU NUMA ID")
@@ -84,7 +85,9 @@ def _cells(text: str) -> tuple[str, ...]:
         inner = text.strip().strip("|")
         return tuple(cell.strip() for cell in inner.split("|"))
     if "\t" in text:
-        return tuple(cell.strip() for cell in text.split("\t"))
+        cells = tuple(cell.strip() for cell in text.split("\t"))
+        # Blanks within a cell make the columns, whatever the tabs do.
+        return tuple(text.split()) if any(map(_ALIGNED.search, cells)) else cells
     return tuple(text.split())
 
 

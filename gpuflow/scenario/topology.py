@@ -1,9 +1,9 @@
 """One machine as its own tools describe it: what joins each two GPUs, and GPUs to NICs and sockets.
 
 Kinds of links are those of `nvidia-smi topo -m` and its likes, nearest first: NV# (a bond of #
-NVLinks), XGMI, MX; PIX (one PCIe switch), PXB (several), PHB (the host bridge), NODE (several host
-bridges of a NUMA node), SYS (between NUMA nodes, of one socket or two); PCIE where a tool does not
-tell more.
+NVLinks), XGMI, MX, HCCS; PIX (one PCIe switch), PXB (several), PHB (the host bridge), NODE (several
+host bridges of a NUMA node), SYS (between NUMA nodes, of one socket or two); PCIE where a tool does
+not tell more.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Tool = Literal["nvidia-smi", "rocm-smi", "mx-smi"]
+Tool = Literal["nvidia-smi", "rocm-smi", "amd-smi", "mx-smi", "npu-smi"]
 Pair = tuple[int, int]
 
+DIRECT = frozenset({"XGMI", "MX", "HCCS", "HCCS_SW", "SIO"})
+"""Ways of other makers that are like NVLink."""
 NEAREST_FIRST = ("PIX", "PXB", "PHB", "NODE", "PCIE", "SYS")
 """Ways over PCIe."""
 
@@ -60,7 +62,7 @@ class Topology:
 
     def is_direct(self, a: int, b: int) -> bool:
         """Whether data passes between two GPUs without PCIe."""
-        return self.nvlinks(a, b) > 0 or self.kind(a, b) in {"XGMI", "MX"}
+        return self.nvlinks(a, b) > 0 or self.kind(a, b) in DIRECT
 
     def nearest_nics(self, gpu: int) -> tuple[str, tuple[str, ...]]:
         """The shortest kind of way from a GPU to any NIC, and the NICs that have it."""

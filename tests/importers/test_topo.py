@@ -96,6 +96,8 @@ FIELD = {
 OWN = {
     "bridged-pairs.txt": Reading(4, 0, {"NV12": 1, "NV9": 1, "SYS": 4}),
     "tabs-empty-cell.txt": Reading(2, 2, {"NV18": 1}, "0 1", "PIX:NIC0 PIX:NIC1"),
+    "amd.txt": Reading(4, 0, {"XGMI": 6}),
+    "npu.txt": Reading(8, 0, {"HCCS": 28}),
     "doubled-tabs.txt": Reading(
         4,
         2,

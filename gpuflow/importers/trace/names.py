@@ -294,7 +294,8 @@ def _of_user_buffers(lower: str, library: str) -> Named | None:
         return Named(kind="send_recv", library=library)
     if "sum" not in lower:
         return None
-    kind = next((kind for sign, kind in _HALVES if sign in lower), "all_reduce")
+    halves: list[Kind] = [kind for sign, kind in _HALVES if sign in lower]
+    kind: Kind = halves[0] if halves else "all_reduce"
     return Named(kind=kind, library=library, algorithm="nvls" if "_mc_" in lower else "")
 
 
