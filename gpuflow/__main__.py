@@ -15,14 +15,14 @@ _INTERRUPTED = 130
 def main() -> int:
     """Run the command line on `sys.argv` and return the exit status."""
     arguments = sys.argv[1:]
-    # Typer alone costs 0.1 s; a script that only asks for the version does not pay for it.
-    if arguments == ["--version"]:
-        from gpuflow.cli.version import write_version
-
-        return write_version()
     # What is loaded and worked out stays; looking for garbage among it takes a tenth of the start.
     gc.set_threshold(_YOUNG_OBJECTS)
     try:
+        # Typer alone costs 0.1 s; a script that only asks for the version does not pay for it.
+        if arguments == ["--version"]:
+            from gpuflow.cli.version import write_version
+
+            return write_version()
         from gpuflow.cli.app import run
 
         status = run(arguments)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import select
 import shutil
+import signal
 import subprocess
+import time
+from contextlib import suppress
 
 from gpuflow import words
 from gpuflow.cli.failures import problem_records
@@ -13,11 +18,15 @@ from gpuflow.errors import Problem
 COMMANDS = (
     ("nvidia-smi", "topo", "-m"),
     ("rocm-smi", "--showtopo"),
+    ("amd-smi", "topology"),
     ("mx-smi", "topo", "-n"),
+    ("npu-smi", "info", "-t", "topo"),
 )
 """What prints the matrix, by the maker of the GPUs."""
 _LONGEST_S = 30
 _MOST_BYTES = 2**20
+_CHUNK_BYTES = 2**16
+_LOOK_S = 0.1
 
 
 def probe(output: Output) -> int:
@@ -41,18 +50,57 @@ def probe(output: Output) -> int:
 
 def _said(name: str, arguments: list[str]) -> str:
     """What a tool prints; empty where it is absent, fails or hangs."""
+    from gpuflow.tui.lifecycle import giving_up, leaving_on_signals
+
     path = shutil.which(name)
     if path is None:
         return ""
-    try:
-        done = subprocess.run(
+    # Ended by a signal, too, we leave no tool behind.
+    with leaving_on_signals(giving_up()), suppress(OSError):
+        tool = subprocess.Popen(
             [path, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_LONGEST_S,
-            check=False,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout[:_MOST_BYTES].decode("utf-8", "replace") if done.returncode == 0 else ""
+        try:
+            data = _read(tool)
+        finally:
+            _end(tool)
+        return data.decode("utf-8", "replace") if tool.returncode == 0 else ""
+    return ""
+
+
+def _read(tool: subprocess.Popen[bytes]) -> bytes:
+    """What it writes until it ends, or takes too long, or writes too much; and no longer.
+
+    A process that it has started and left behind may hold its stdout open for ever.
+    """
+    if tool.stdout is None:
+        return b""
+    descriptor = tool.stdout.fileno()
+    found, end_s = b"", time.monotonic() + _LONGEST_S
+    while len(found) < _MOST_BYTES and time.monotonic() < end_s:
+        # In this order: what it wrote before it ended is there.
+        has_ended = tool.poll() is not None
+        if select.select([descriptor], [], [], 0 if has_ended else _LOOK_S)[0]:
+            data = os.read(descriptor, _CHUNK_BYTES)
+            if not data:
+                with suppress(subprocess.TimeoutExpired):
+                    tool.wait(max(end_s - time.monotonic(), 0))
+                break
+            found += data
+        elif has_ended:
+            break
+    return found[:_MOST_BYTES]
+
+
+def _end(tool: subprocess.Popen[bytes]) -> None:
+    """Take it away with all that it has started; a driver that hangs may hold it all the same."""
+    with suppress(OSError):
+        os.killpg(tool.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        tool.wait(_LOOK_S)
+    if tool.stdout is not None:
+        tool.stdout.close()

@@ -25,3 +25,16 @@ def test_ctrl_c_while_modules_load_leaves_no_traceback(
     monkeypatch.setattr(builtins, "__import__", interrupted)
     assert __main__.main() == 130
     assert capsys.readouterr() == ("", "")
+
+
+def test_ctrl_c_while_nobody_takes_the_version_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.argv", ["gpuflow", "--version"])
+    monkeypatch.setattr("gc.set_threshold", lambda _: None)
+    monkeypatch.setattr("gpuflow.cli.version.write_data", interrupted)
+    assert __main__.main() == 130
+    assert capsys.readouterr() == ("", "")
