@@ -177,3 +177,20 @@ def test_other_formats(gpuflow: Any) -> None:
     assert markdown.endswith("\n```\n")
     csv = gpuflow("card", "--format", "csv").out
     assert csv.startswith("section,row,name,value\n")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--batch", "4", "--micro-batches", "2"), ("--prompt", "4096", "--chunk", "1024")],
+    ids=["one-pass", "micro-batches", "chunks"],
+)
+def test_times_are_of_one_pass_and_shares_of_all(options: tuple[str, ...], gpuflow: Any) -> None:
+    card = gpuflow("card", *options, "--format", "json").json
+    estimate = gpuflow("estimate", *options, "--format", "json").json
+    for phase in ("prefill", "decode"):
+        times = [one for one in card["time"] if one["phase"] == phase]
+        steps = [one["duration_s"] for one in estimate["steps"] if one["phase"] == phase]
+        assert sum(one["time_s"] for one in times) == pytest.approx(sum(steps))
+        assert sum(one["share"] for one in times) == pytest.approx(1)
+    described = gpuflow("schema", "card").json["$defs"]["time"]["properties"]["share"]
+    assert "of that pass" in described["description"]
