@@ -119,17 +119,31 @@ def write_data(streams: Streams, text: str, *, may_be_lost: bool = False) -> Non
 
 
 def put_file(file: str, data: bytes) -> None:
-    """Write a file that the user named.
+    """Write a file that the user named; one that is new is there whole or not at all.
 
     Raises:
         InputError: It cannot be written.
     """
     try:
-        Path(file).write_bytes(data)
+        with _whole_or_not(Path(file)):
+            Path(file).write_bytes(data)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         problem = Problem(code="file_unwritable", file=file, values={"reason": reason})
         raise InputError([problem]) from None
+
+
+@contextmanager
+def _whole_or_not(path: Path) -> Iterator[None]:
+    """Take away the half of a new file where the disk is full or somebody has pressed Ctrl+C."""
+    is_new = not os.path.lexists(path)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                path.unlink()
+        raise
 
 
 def write_bytes(streams: Streams, data: bytes) -> None:

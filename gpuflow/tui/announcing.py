@@ -62,7 +62,7 @@ class Announcer:
         self._told = position
         self.writes += 1
         if not publish(self._folder, position):
-            self._folder = None
+            self.close()
 
     def _look_again(self) -> None:
         self._timer = None

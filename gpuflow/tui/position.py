@@ -32,6 +32,7 @@ MOST_CELLS = 4000
 """Of one line."""
 MOST_LINES = 40
 _NAME = re.compile(r"player-([1-9][0-9]{0,9})\.json", re.ASCII)
+_DRAFT = re.compile(r"\.player-([1-9][0-9]{0,9})\.json\.new", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,18 +133,18 @@ def players(folder: Path) -> list[Position]:
 
 def clear_away(folder: Path) -> None:
     """Remove the files of players that were killed before they could do so."""
-    for pid in _pids(folder):
+    for pid in {*_pids(folder), *_pids(folder, _DRAFT)}:
         if not _is_alive(pid):
             withdraw(folder, pid)
 
 
-def _pids(folder: Path) -> list[int]:
+def _pids(folder: Path, name: re.Pattern[str] = _NAME) -> list[int]:
     """Players that have, or had, a file in a folder of the user's own."""
     try:
         names = sorted(path.name for path in folder.iterdir()) if _is_own(folder) else []
     except OSError:
         return []
-    return [int(match[1]) for match in map(_NAME.fullmatch, names) if match]
+    return [int(match[1]) for match in map(name.fullmatch, names) if match]
 
 
 def read_position(folder: Path, pid: int) -> Position | None:

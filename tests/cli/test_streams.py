@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from gpuflow.cli.streams import ascii_likeness
+from gpuflow.cli.streams import ascii_likeness, put_file
+from gpuflow.errors import InputError
 
 EVERY_VERB = [
     ("--help",),
@@ -183,3 +185,31 @@ def test_a_file_is_written_without_stdout(tmp_path: Path) -> None:
     process = start("export", "--step", "1", "--file", str(picture), before=close(1))
     assert process.wait() == 0
     assert picture.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "raised"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), InputError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+)
+def test_no_half_of_a_new_file_is_left(
+    trouble: BaseException,
+    raised: type[BaseException],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def write_half(path: Path, data: bytes) -> int:
+        with path.open("wb") as stream:
+            stream.write(data[: len(data) // 2])
+        raise trouble
+
+    mine, new = tmp_path / "mine", tmp_path / "new"
+    mine.touch()
+    monkeypatch.setattr(Path, "write_bytes", write_half)
+    for path in (mine, new):
+        with pytest.raises(raised):
+            put_file(str(path), bytes(100))
+    # What was there is the user's.
+    assert list(tmp_path.iterdir()) == [mine]

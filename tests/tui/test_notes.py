@@ -45,6 +45,26 @@ def run(app: Any, session: Callable[[Pilot[None]], Any], size: tuple[int, int] =
     asyncio.run(whole())
 
 
+def test_a_player_that_can_tell_no_more_leaves_nothing_old_behind(
+    make_app: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announcing, "GAP_S", 0.0)
+    app = make_app()
+
+    async def session(pilot: Pilot[None]) -> None:
+        app.announcer.open(folder)
+        await pilot.press("4")
+        await pilot.pause()
+        assert position_file(folder, OWN).exists()
+        # As on a full disk.
+        monkeypatch.setattr(announcing, "publish", lambda *_: False)
+        await pilot.press("5")
+        await pilot.pause()
+        assert list(folder.iterdir()) == []
+
+    run(app, session)
+
+
 def test_the_player_tells_what_changes_and_is_silent_while_nothing_does(
     make_app: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

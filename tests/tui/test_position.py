@@ -88,9 +88,13 @@ def test_the_newest_player_comes_first_and_those_that_are_gone_are_cleared_away(
     publish(folder, position(OTHER, began_s=2.0))
     gone = position_file(folder, 2**31 - 2)
     gone.write_text("{}")
+    # Killed between writing and renaming.
+    half = folder / f".{gone.name}.new"
+    half.write_text("{")
     (folder / "notes.txt").write_text("not ours")
     assert [found.pid for found in players(folder)] == [OTHER, OWN]
     assert not gone.exists()
+    assert not half.exists()
     assert (folder / "notes.txt").exists()
 
 
