@@ -56,7 +56,7 @@ def card_text(card: Card, notes: Sequence[str], language: Language) -> tuple[str
     phases: list[Phase] = ["prefill", "decode"] if card.timeline.laps else ["prefill"]
     room = HEIGHT - len(top) - len(bottom) - 1 - len(phases)
     most = max(room // len(phases), _LEAST_ROWS)
-    middle = [_heads(language)]
+    middle = [_heads(language, is_overlapping=card.timeline.scenario.workload.overlap)]
     for phase in phases:
         middle.append(_time_line(card, phase, language))
         middle += _rows([kind for kind in card.kinds if kind.phase == phase], most, language)
@@ -112,8 +112,9 @@ def _setup(card: Card, language: Language) -> list[str]:
 # ---------------------------------------------------------------- time and traffic
 
 
-def _heads(language: Language) -> str:
-    names = ("ranks", "message", "count", "time", "gpu", "rate", "nic", "rate")
+def _heads(language: Language, *, is_overlapping: bool) -> str:
+    time = "exposed" if is_overlapping else "time"
+    names = ("ranks", "message", "count", time, "gpu", "rate", "nic", "rate")
     return _line("", [t(f"card.column.{name}", language) for name in names])
 
 

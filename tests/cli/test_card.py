@@ -194,3 +194,22 @@ def test_times_are_of_one_pass_and_shares_of_all(options: tuple[str, ...], gpufl
         assert sum(one["share"] for one in times) == pytest.approx(1)
     described = gpuflow("schema", "card").json["$defs"]["time"]["properties"]["share"]
     assert "of that pass" in described["description"]
+
+
+@pytest.mark.parametrize(
+    ("language", "plain", "hidden"), [("en", "time", "exposed"), ("zh", "耗时", "未掩盖")]
+)
+def test_what_computing_hides_is_not_said_to_be_all_the_time(
+    language: str, plain: str, hidden: str, gpuflow: Any
+) -> None:
+    heads = [
+        next(
+            line
+            for line in gpuflow("card", *options, "--lang", language).out.splitlines()
+            if "Gb/s" in line and line.startswith("  ")
+        )
+        for options in ((), ("--overlap",))
+    ]
+    assert plain in heads[0]
+    assert hidden not in heads[0]
+    assert hidden in heads[1]

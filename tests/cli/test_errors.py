@@ -92,6 +92,12 @@ def test_chinese_users_read_chinese_problems(gpuflow: Any) -> None:
     assert result.err == "--tp: `two` 不是 1 到 16384 之间的整数\n"
 
 
+def test_the_largest_size_is_named_in_a_unit_that_is_taken(gpuflow: Any) -> None:
+    said = gpuflow("collective", "all_reduce", "--sizes", "2048TiB", "--lang", "en").err
+    assert "none is above 1,024 TiB" in said
+    assert gpuflow("collective", "all_reduce", "--sizes", "1024TiB").code == 0
+
+
 def test_a_near_verb_option_and_choice_are_suggested(gpuflow: Any) -> None:
     assert "hint: did you mean `gpuflow table`?" in gpuflow("tabel").err
     assert "hint: did you mean `--batch`?" in gpuflow("table", "--bach", "3").err
