@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
+from gpuflow import words
+from gpuflow.cli import options
+from gpuflow.cli.config import read_config
 from gpuflow.cli.options import Early, look_ahead, nearest, share, sizes, whole
 from gpuflow.cli.screens import ScreenSize, number_up_to, screen_size
 from gpuflow.errors import InputError
+from gpuflow.scenario.spec import Language
 
 
 @pytest.mark.parametrize(
@@ -100,3 +106,13 @@ def test_a_quantity_that_cannot_be_read_brings_an_example(
     done = gpuflow("table", option, "5x")
     assert done.code == 2
     assert f"hint: a value such as `{example}`" in done.err
+
+
+def test_a_language_is_one_everywhere(gpuflow: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    folders = {path.name for path in (Path(words.__file__).parent / "data" / "locales").iterdir()}
+    assert set(options.LANGUAGES) == set(words.LANGUAGES) == set(get_args(Language)) == folders
+    assert f"--lang {{{','.join(options.LANGUAGES)}}}" in gpuflow("table", "--help").out
+    for language in options.LANGUAGES:
+        (tmp_path / "config.yaml").write_text(f"lang: {language}\n", "utf-8")
+        monkeypatch.setenv("GPUFLOW_CONFIG", str(tmp_path / "config.yaml"))
+        assert read_config(os.environ).lang == language
