@@ -87,6 +87,14 @@ def test_times_between_quotes_are_times(traces: Any) -> None:
     assert "broken_events" in [doubt.code for doubt in odd.doubts]
 
 
+def test_kernels_without_their_length_are_not_called_missing(traces: Any) -> None:
+    events = [{k: v for k, v in one.items() if k != "dur"} for one in traces.steps(1)]
+    found = read_trace(traces.write(traces.document(events), name="a.json"))
+    codes = [doubt.code for doubt in found.doubts]
+    assert "no_whole_kernel" in codes
+    assert "no_kernels" not in codes
+
+
 def test_two_runs_compare_step_for_step(traces: Any) -> None:
     before = traces.write(traces.document(traces.steps(2)), name="a.json")
     after = traces.write(traces.document(traces.steps(4, slow=2.0)), name="b.json")
