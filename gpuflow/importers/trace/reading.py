@@ -183,8 +183,8 @@ def understand(
         for name, (count, length) in sorted(table.host_collectives.items())
     )
     if not table.n_kernels:
-        why = "no_whole_kernel" if table.malformed else "no_kernels"
-        doubts += [Doubt(why)] if faults.refused is None else []
+        missing = Doubt("no_whole_kernel" if table.malformed else "no_kernels")
+        doubts += [missing] if faults.refused is None else []
         return about(host_collectives=host, doubts=tuple(doubts), refused=faults.refused)
     rows = Rows(table)
     notes = rows.notes()
