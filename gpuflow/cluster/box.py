@@ -32,6 +32,7 @@ _LINKS = {
     "pcie-4-bridge-3090": 4,
     "pcie-5-bridge": 12,
     "xgmi-mi300x": 7,
+    "hccs": 7,
 }
 """Links of a GPU that a fabric of the catalogue has its figures for."""
 _BRIDGED = {"nvlink-3": "pcie-4-bridge", "nvlink-4": "pcie-5-bridge", "pcie-5": "pcie-5-bridge"}

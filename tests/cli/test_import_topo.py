@@ -157,6 +157,16 @@ def test_a_group_over_host_bridges_is_bound_by_them(gpuflow: Any) -> None:
     assert _prefill(below)["available_bandwidth_bytes_per_s"] == pytest.approx(50e9)
 
 
+@pytest.mark.parametrize(("tp", "gb"), [(2, 21), (4, 63), (8, 147)])
+def test_boxes_of_other_makers_have_the_rate_of_their_links(gpuflow: Any, tp: int, gb: int) -> None:
+    options = ("--topo", str(DATA / "npu.txt"), "--model", "llama-3-8b", "--tp", str(tp))
+    found = gpuflow("estimate", *options, "--profile", "ideal", "--format", "json").json
+    assert found["inputs"]["gpu"] == "ascend-910b"
+    told = gpuflow("estimate", *options).out
+    assert "HCCS" in told
+    assert f"{gb} GB/s" in told
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("verb", ["table", "estimate"])
 def test_tables_begin_with_the_machine(gpuflow: Any, verb: str, language: str) -> None:

@@ -24,13 +24,16 @@ def nccl(random: Maker) -> bytes:
     for rank in range(ranks if isinstance(ranks, int) and 0 < ranks < 99 else 3):
         gpu = random.value(("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X"))
         text += f"#  Rank  {rank} Group  0 Pid 1 on node{rank % 2} device  {rank} [0x1b] {gpu}\n"
-    text += _COLUMNS if random.random() < 0.8 else ""
+    groups, has_error = random.choice((2, 2, 1)), random.random() < 0.8
+    titles = "time algbw busbw" + (" #wrong" if has_error else "")
+    usual = _COLUMNS if groups == 2 and has_error else f"# size count type redop root {titles}\n"
+    text += usual if random.random() < 0.8 else ""
     size = 8
     for _ in range(random.randrange(12)):
         time = 12 + size / 50_000
         rate = size / time / 1e3
-        half = [f"{time:.2f}", f"{rate:.2f}", f"{rate * 1.75:.2f}", 0]
-        cells = [size, size // 4, "float", "sum", -1, *half, *half]
+        half = [f"{time:.2f}", f"{rate:.2f}", f"{rate * 1.75:.2f}", *([0] if has_error else [])]
+        cells = [size, size // 4, "float", "sum", -1, *half * groups]
         text += " ".join(str(random.value((cell,) * 6)) for cell in cells) + "\n"
         size *= random.choice((2, 2, 4, 1) if random.random() > random.usual else (4, 16))
     text += f"# Avg bus bandwidth    : {random.value((1.5, 300.1))}\n"
@@ -40,19 +43,24 @@ def nccl(random: Maker) -> bytes:
 
 
 def topo(random: Maker) -> bytes:
-    """A matrix as nvidia-smi or rocm-smi prints it."""
+    """A matrix as nvidia-smi or the tool of another maker prints it."""
+    make = random.choice(("GPU", "GPU", "GPU", "NPU", "0000:0"))
     gpus, nics = random.randrange(1, 10), random.randrange(4)
-    names = [f"GPU{i}" for i in range(gpus)] + [f"NIC{i}" for i in range(nics)]
-    joint = random.choice(("\t", "  ", " | ", "\t "))
-    text = joint.join(["", *names, "CPU Affinity", "NUMA Affinity"]) + "\n"
+    own = (f"{make}{i}:00.0" if ":" in make else f"{make}{i}" for i in range(gpus))
+    names = [*own, *(f"NIC{i}" for i in range(nics))]
+    joint = random.choice(("\t", "  ", " | ", "\t ", "\t\t"))
+    head = random.choice(("ACCESS TABLE:\n", "", "")) + "LINK TYPE TABLE:\n"
+    text = head if ":" in make else ""
+    text += joint.join(["", *names, "CPU Affinity", "NUMA Affinity"]) + "\n"
     kinds = ("NV18", "NV4", "PIX", "PXB", "PHB", "NODE", "SYS")
+    kinds = {"NPU": ("HCCS", "HCCS_SW", "SIO"), "0000:0": ("XGMI", "PCIE", "SELF")}.get(make, kinds)
     said: dict[frozenset[int], str] = {}
     for row, name in enumerate(names):
         cells = ["X"] * len(names)
         for column in range(len(names)):
             pair = frozenset((row, column))
             if len(pair) == 2:
-                usual = kinds if max(pair) < gpus else kinds[2:]
+                usual = kinds if max(pair) < gpus else kinds[-2:]
                 said.setdefault(pair, random.choice(usual))
                 cells[column] = str(random.value((said[pair],)))
         text += joint.join([name, *cells, str(random.value(("0-15",))), "0"]) + "\n"
