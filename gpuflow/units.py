@@ -161,8 +161,13 @@ def format_share(share: float) -> str:
         >>> format_share(0.14512), format_share(1), format_share(0)
         ('14.5 %', '100 %', '0 %')
     """
-    return f"{_digits(100 * share)} %" if math.isfinite(share) else NOT_A_NUMBER
+    if not math.isfinite(share):
+        return NOT_A_NUMBER
+    return f"{_digits(100 * share) if abs(share) >= LEAST_SHARE else 0} %"
 
+
+LEAST_SHARE = 1e-9
+"""Below it a share is what adding up leaves."""
 
 _FORMATS: Mapping[Kind, Callable[[float], str]] = {
     "bytes": format_bytes,

@@ -45,6 +45,8 @@ from gpuflow.units import (
         (16384, "count", "16,384"),
         (0.145, "share", "14.5 %"),
         (1.0, "share", "100 %"),
+        (2.59e-16, "share", "0 %"),
+        (-2.59e-16, "share", "0 %"),
         (math.inf, "time", "n/a"),
         (math.nan, "share", "n/a"),
         ("1–16", "text", "1–16"),
