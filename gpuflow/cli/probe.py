@@ -50,13 +50,14 @@ def probe(output: Output) -> int:
 
 def _said(name: str, arguments: list[str]) -> str:
     """What a tool prints; empty where it is absent, fails or hangs."""
-    from gpuflow.tui.lifecycle import giving_up, leaving_on_signals
+    from gpuflow.tui.lifecycle import leaving_on_signals
 
     path = shutil.which(name)
     if path is None:
         return ""
-    # Ended by a signal, too, we leave no tool behind.
-    with leaving_on_signals(giving_up()), suppress(OSError):
+    # A signal is only noted: one that came while the tool is being started would leave it behind.
+    told: list[int] = []
+    with leaving_on_signals(told.append), suppress(OSError):
         tool = subprocess.Popen(
             [path, *arguments],
             stdin=subprocess.DEVNULL,
@@ -65,15 +66,17 @@ def _said(name: str, arguments: list[str]) -> str:
             start_new_session=True,
         )
         try:
-            data = _read(tool)
+            data = _read(tool, told)
         finally:
             _end(tool)
+        if told:
+            raise SystemExit(told[0])
         return data.decode("utf-8", "replace") if tool.returncode == 0 else ""
     return ""
 
 
-def _read(tool: subprocess.Popen[bytes]) -> bytes:
-    """What it writes until it ends, or takes too long, or writes too much; and no longer.
+def _read(tool: subprocess.Popen[bytes], told: list[int]) -> bytes:
+    """What it writes until it ends, takes too long, writes too much, or we are told to end.
 
     A process that it has started and left behind may hold its stdout open for ever.
     """
@@ -81,15 +84,14 @@ def _read(tool: subprocess.Popen[bytes]) -> bytes:
         return b""
     descriptor = tool.stdout.fileno()
     found, end_s = b"", time.monotonic() + _LONGEST_S
-    while len(found) < _MOST_BYTES and time.monotonic() < end_s:
+    is_open = True
+    while not told and len(found) < _MOST_BYTES and time.monotonic() < end_s:
         # In this order: what it wrote before it ended is there.
         has_ended = tool.poll() is not None
-        if select.select([descriptor], [], [], 0 if has_ended else _LOOK_S)[0]:
+        watched = [descriptor] if is_open else []
+        if select.select(watched, [], [], 0 if has_ended else _LOOK_S)[0]:
             data = os.read(descriptor, _CHUNK_BYTES)
-            if not data:
-                with suppress(subprocess.TimeoutExpired):
-                    tool.wait(max(end_s - time.monotonic(), 0))
-                break
+            is_open = bool(data)
             found += data
         elif has_ended:
             break
