@@ -1,14 +1,16 @@
 """A table as lines of text: all of it in a pipe, folded to what a terminal shows.
 
 Three ways, the first that fits: one line a row; cells folded into several lines; a short block a
-row. Nothing is ever cut.
+row. Where a table has parts, its groups of columns come one below the other before anything is
+folded. Nothing is ever cut.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+from dataclasses import replace
+from itertools import pairwise, zip_longest
 
 from gpuflow.cells import cell_width
 from gpuflow.draw.wrap import wrap
@@ -64,9 +66,10 @@ def grid_text(table: Table, width: int | None, paint: Paint) -> str:
     lines += [paint(line, "dim") for text in table.intro for line in _folded(text, width)]
     if table.intro and table.rows:
         lines.append("")
-    if table.rows:
-        widths = _widths(table, width)
-        lines += _blocks(table, width, paint) if widths is None else _grid(table, widths, paint)
+    for number, part in enumerate(_parts(table, width) if table.rows else ()):
+        lines += [""] if number else []
+        widths = _widths(part, width)
+        lines += _blocks(part, width, paint) if widths is None else _grid(part, widths, paint)
     if table.notes:
         lines += [""] if table.rows else []
         lines += [*(line for note in table.notes for line in _folded(f"• {note}", width, 2))]
@@ -105,6 +108,35 @@ def fits(table: Table, width: int, *, folded: bool) -> bool:
     if folded:
         return _widths(table, width) is not None
     return sum(_natural(table)) + _room(table.columns) <= width
+
+
+def _parts(table: Table, width: int | None) -> list[Table]:
+    """The table, or its groups of columns in as few tables as fit where the whole does not."""
+    starts = [i for i, column in enumerate(table.columns) if column.begins_group]
+    if width is None or not (table.has_parts and starts) or fits(table, width, folded=False):
+        return [table]
+    edges = [0, *starts, len(table.columns)]
+    found: list[Table] = []
+    first = 0
+    for here, after in pairwise(edges):
+        wider = _part(table, first, after)
+        if found and fits(wider, width, folded=False):
+            found[-1] = wider
+        else:
+            first = here
+            found.append(_part(table, here, after))
+    return found if all(fits(part, width, folded=False) for part in found) else [table]
+
+
+def _part(table: Table, first: int, last: int) -> Table:
+    """Some columns of a table, behind those that name its rows."""
+    naming = [i for i, column in enumerate(table.columns) if column.marks_row] or [0]
+    chosen = [*naming, *(i for i in range(first, last) if i not in naming)]
+    columns = [table.columns[i] for i in chosen]
+    if len(columns) > len(naming):
+        columns[len(naming)] = replace(columns[len(naming)], begins_group=False)
+    rows = tuple(tuple(row[i] for i in chosen) for row in table.rows)
+    return replace(table, columns=tuple(columns), rows=rows)
 
 
 def _widths(table: Table, width: int | None) -> list[int] | None:
@@ -153,7 +185,8 @@ def _grid(table: Table, widths: Sequence[int], paint: Paint) -> list[str]:
     )
     lines = _row(table.columns, heads, widths, paint)
     lines.append(paint(rule, "dim"))
-    folds = _most_lines(table, widths) > 1
+    # Where there are but names and values, the names part the rows.
+    folds = _most_lines(table, widths) > 1 and len(table.columns) > 2
     for index, row in enumerate(table.rows):
         if folds and index:
             lines.append(paint(rule.replace("─", "┄"), "dim"))

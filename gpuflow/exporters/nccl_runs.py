@@ -311,4 +311,4 @@ def _rows_table(run: ReadRun, language: Language) -> Table:
     left = len(reading.rows) - len(rows)
     notes = [t("import_nccl.more_rows", language, count=left)] if left > 0 else []
     notes += [t("import_nccl.share_note", language)] if expected else []
-    return Table(columns=tuple(columns), rows=tuple(rows), notes=tuple(notes))
+    return Table(columns=tuple(columns), rows=tuple(rows), notes=tuple(notes), has_parts=True)

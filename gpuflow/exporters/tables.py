@@ -53,6 +53,8 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     """Sentences that belong to the table and follow it."""
+    has_parts: bool = False
+    """Whether its groups of columns may stand one below the other where they are too wide."""
 
 
 def clean(table: Table) -> Table:

@@ -157,6 +157,7 @@ def topology_tables(topology: Topology, language: Language) -> tuple[Table, ...]
             columns=_columns(topology) if has_matrix else (),
             rows=_rows(topology) if has_matrix else (),
             notes=tuple(notes),
+            has_parts=True,
         ),
     )
 

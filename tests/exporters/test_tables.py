@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -153,3 +154,27 @@ def test_people_of_each_tier_read_their_unit_first() -> None:
 def test_a_heading_ends_in_no_colon() -> None:
     assert markdown(Table(title="Conclusions:", columns=(), rows=())) == "## Conclusions"
     assert markdown(Table(title="结论：", columns=(), rows=())) == "## 结论"
+
+
+def test_groups_of_columns_come_one_below_the_other_where_they_are_too_wide() -> None:
+    columns = [
+        Column("", marks_row=True),
+        *(Column(f"GPU{n}", begins_group=n == 3) for n in range(6)),
+        Column("NUMA", begins_group=True),
+    ]
+    rows = [[f"GPU{row}", *["NV18"] * 6, "0"] for row in range(2)]
+    table = replace(table_of("", columns, rows), has_parts=True)
+    assert grid_text(table, 60, PLAIN) == grid_text(replace(table, has_parts=False), 60, PLAIN)
+    assert grid_text(table, 36, PLAIN).split("\n") == [
+        "      GPU0  GPU1  GPU2",
+        "──────────────────────",
+        "GPU0  NV18  NV18  NV18",
+        "GPU1  NV18  NV18  NV18",
+        "",
+        "      GPU3  GPU4  GPU5 │ NUMA",
+        "───────────────────────┼─────",
+        "GPU0  NV18  NV18  NV18 │ 0",
+        "GPU1  NV18  NV18  NV18 │ 0",
+    ]
+    # What fits in no way becomes blocks, as any table does.
+    assert grid_text(table, 20, PLAIN) == grid_text(replace(table, has_parts=False), 20, PLAIN)
