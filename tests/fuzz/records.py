@@ -16,7 +16,45 @@ _COLUMNS = (
 
 
 def nccl(random: Maker) -> bytes:
-    """A log of nccl-tests."""
+    """A log of nccl-tests, as a table or as JSON."""
+    return nccl_json(random) if random.random() < 0.2 else nccl_table(random)
+
+
+def nccl_json(random: Maker) -> bytes:
+    """What nccl-tests -J writes."""
+    results: list[object] = []
+    for size in (8 << power for power in range(0, 30, 3)):
+        time = 15 + size / 4e5
+        numbers = {"time": time, "alg_bw": size / time / 1e3, "bus_bw": size / time / 1e3}
+        body = {**numbers, "nwrong": 0}
+        results.append(
+            {
+                "size": random.value((size,) * 6),
+                "count": random.value((size // 4,) * 6),
+                "type": random.value(("float", "half")),
+                "redop": "sum",
+                "root": random.value(("     -1", "0")),
+                "out_of_place": {key: random.value((one,) * 6) for key, one in body.items()},
+                "in_place": random.value((body,) * 6),
+            }
+        )
+    device = {"rank": random.value((0, 1)), "hostname": random.value(("n1",)), "device": 0}
+    device |= {"device_hex": "0000:00:00", "device_info": random.value(("NVIDIA H100",)), "pid": 9}
+    config = {"nthreads": 1, "ngpus": random.value((1, 8)), "devices": [device]}
+    document = {
+        "version": 1,
+        "nccl_version": random.value((22807,)),
+        "args": random.value((["build/all_reduce_perf"],)),
+        "env": random.value((["NCCL_ALGO=ring"],)),
+        "config": random.value((config,) * 6),
+        "results": random.value((results,) * 6),
+        "average_bus_bandwidth": {"bandwidth": random.value((1.5,))},
+    }
+    return json.dumps(document).encode()
+
+
+def nccl_table(random: Maker) -> bytes:
+    """What nccl-tests print."""
     label = random.choice(("", "", "[1,0]<stdout>:", "0: ", "host: "))
     ranks = random.value((2, 8, 16))
     text = f"# nThread 1 nGpus {ranks} minBytes 8 maxBytes 1024 step: 2(factor)\n"
