@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpuflow.exporters.trace_document import run_record
+from gpuflow.exporters.trace_tables import run_tables
 from gpuflow.importers.trace.reading import read_trace
 from gpuflow.importers.trace.runs import compare, runs_of
 
@@ -122,3 +123,16 @@ def test_strange_devices_and_streams_are_no_bug(event: dict[str, Any], tmp_path:
     document = {"distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [made] * 3}
     file.write_text(json.dumps(document), "utf-8")
     assert read_trace(str(file)).n_kernels in {0, 3}
+
+
+@pytest.mark.parametrize("kernel_us", [0.0, 4.0])
+def test_copies_between_gpus_are_part_of_what_goes_on(kernel_us: float, traces: Any) -> None:
+    copy = {**traces.kernel("Memcpy PtoP (Device -> Device)", 20.0, 30.0), "cat": "gpu_memcpy"}
+    other = {**traces.kernel("Memcpy DtoH (Device -> Pinned)", 60.0, 30.0), "cat": "gpu_memcpy"}
+    events = [traces.kernel("gemm", 10.0, kernel_us), copy, other]
+    reading = read_trace(traces.write(traces.document(events)))
+    assert reading.communication_s == pytest.approx(30e-6)
+    assert reading.busy_s == pytest.approx(1e-6 * (30 + kernel_us))
+    assert reading.span_s == pytest.approx(40e-6)
+    (run,) = runs_of([reading])
+    assert list(run_tables(run, "en"))

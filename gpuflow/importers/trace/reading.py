@@ -94,7 +94,8 @@ class Reading:
     span_s: float = 0.0
     """From the first kernel's start to the last one's end."""
     busy_s: float = 0.0
-    """While at least one kernel runs; copies and fills do not count."""
+    """While at least one kernel runs, or a copy from GPU to GPU; other copies and fills do not
+    count."""
     communication_s: float = 0.0
     """While at least one collective runs."""
     exposed_s: float = 0.0

@@ -56,7 +56,8 @@ class Rows:
         self._mine[mine] = True
         computes = self.is_kernel & ~self.talks
         self.computing = Union(self.start[computes], self.end[computes])
-        counted = self.is_kernel if self.is_kernel.any() else self.is_kernel | True
+        # Copies from GPU to GPU are communication, which is never more than all that goes on.
+        counted = self.is_kernel | self.talks if self.is_kernel.any() else self.is_kernel | True
         self.origin_us = float(self.start[counted][0])
         self.span_us = float(self.end[counted].max()) - self.origin_us
         self.busy_us = Union(self.start[counted], self.end[counted]).length
