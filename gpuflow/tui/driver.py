@@ -191,7 +191,7 @@ class PlayerDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Take the terminal over."""
-        super().start_application_mode()  # type: ignore[no-untyped-call]
+        cast(Callable[[], None], super().start_application_mode)()
         # Where another program is in the foreground, nothing has been started.
         if self._has_terminal and self._writer_thread is not None:
             self._is_given_back = False
