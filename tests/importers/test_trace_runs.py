@@ -10,6 +10,7 @@ import pytest
 
 from gpuflow.exporters.trace_document import run_record
 from gpuflow.exporters.trace_tables import run_tables
+from gpuflow.importers.trace.expected import with_expected
 from gpuflow.importers.trace.reading import read_trace
 from gpuflow.importers.trace.runs import compare, runs_of
 
@@ -136,3 +137,13 @@ def test_copies_between_gpus_are_part_of_what_goes_on(kernel_us: float, traces: 
     assert reading.span_s == pytest.approx(40e-6)
     (run,) = runs_of([reading])
     assert list(run_tables(run, "en"))
+
+
+@pytest.mark.parametrize("size", [10**400, -1, 0, "8", True, None])
+def test_a_copy_of_no_possible_size_has_none(size: object, traces: Any) -> None:
+    copy = {**traces.kernel("Memcpy PtoP (Device -> Device)", 20.0, 30.0), "cat": "gpu_memcpy"}
+    copy["args"]["bytes"] = size
+    events = [traces.kernel("gemm", 10.0, 5.0), copy]
+    reading = read_trace(traces.write(traces.document(events)), "h100-sxm")
+    (found,) = with_expected(reading.collectives, "h100-sxm")
+    assert found.bytes is None

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeGuard
 
 from gpuflow.importers.trace.messages import (
+    MOST_ITEMS,
     Message,
     matrix_widths,
     noted_message,
@@ -307,7 +308,7 @@ def _is_length(value: object) -> TypeGuard[float]:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return value if type(value) is int and 0 < value <= MOST_ITEMS else None
 
 
 def _identity(args: Mapping[str, object]) -> int:
