@@ -32,7 +32,7 @@ from gpuflow.tui.screens.pages import PAGES, ReadingPage
 from gpuflow.tui.screens.play import PlayScreen
 from gpuflow.tui.screens.whatif import PANEL_KEYS
 from gpuflow.tui.terminal_app import TerminalApp
-from gpuflow.tui.touring import TOUR_KEYS, Touring
+from gpuflow.tui.touring import HEARD_ON_TOUR, Touring
 from gpuflow.tui.whatif import WhatIf
 
 NOTICE_S = 12
@@ -282,7 +282,7 @@ class PlayerApp(TerminalApp):
     def _is_kept(self, key: str) -> bool:
         """Whether a key that its command has lost still is the panel's or the tour's."""
         is_panels = self.what_if.is_open and key in PANEL_KEYS
-        return is_panels or (self.touring.is_on and key in TOUR_KEYS)
+        return is_panels or (self.touring.is_on and key in HEARD_ON_TOUR)
 
     def _scope(self) -> Scope | None:
         """The kind of screen that keys are pressed on; None where words are typed."""

@@ -32,7 +32,7 @@ ONWARD = frozenset({"right", "l", "space", "p", "enter"})
 BACK = frozenset({"left", "h", "backspace"})
 TURNING = {"pagedown": ONWARD, "j": ONWARD, "pageup": BACK, "k": BACK}
 """The keys of a presenter's remote control do the same, while no table is open."""
-TOUR_KEYS = ONWARD | BACK | TURNING.keys() | {"escape"}
+HEARD_ON_TOUR = ONWARD | BACK | TURNING.keys() | {"escape"}
 KEEPING = OF_PROGRAM | {
     *("page", "explore", "tour"),
     *("next_text", "speed", "turn", "big"),
