@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpuflow.cli.calibrated import calibrated
-from gpuflow.cli.options import Sizes, bad_option, one_of, sizes, whole
+from gpuflow.cli.options import CalibrationOption, Sizes, bad_option, one_of, sizes, whole
 from gpuflow.cli.output import Output
 from gpuflow.cli.streams import can_show
 from gpuflow.errors import InputError, ScenarioError
@@ -78,7 +78,6 @@ LaunchOption = Annotated[
 FabricOption = Annotated[str | None, typer.Option(metavar="NAME")]
 TraceOption = Annotated[bool, typer.Option("--trace")]
 AsciiOption = Annotated[bool, typer.Option("--ascii")]
-CalibrationOption = Annotated[str | None, typer.Option("--calibration", metavar="FILE")]
 
 
 def collective(

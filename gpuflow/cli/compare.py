@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuflow.cli.options import Changes
+from gpuflow.cli.options import CalibrationOption, Changes
 from gpuflow.cli.output import Output
 from gpuflow.cli.sides import Side, side_of
 from gpuflow.cli.verbs import VerbCommand
@@ -16,7 +16,6 @@ from gpuflow.errors import InputError, Problem
 
 SideA = Annotated[str, typer.Argument(metavar="A")]
 SideB = Annotated[str, typer.Argument(metavar="B")]
-CalibrationOption = Annotated[str | None, typer.Option("--calibration", metavar="FILE")]
 _QUOTED_OPTIONS = re.compile(r"--[a-z-]+[\s=].*\s", re.DOTALL)
 
 

@@ -228,6 +228,9 @@ class Changes:
     topo: Annotated[str | None, typer.Option("--topo", metavar="FILE|-")] = None
 
 
+CalibrationOption = Annotated[str | None, typer.Option("--calibration", metavar="FILE")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request(Changes):
     """Which scenario, and what is changed in it."""
@@ -235,7 +238,7 @@ class Request(Changes):
     scenario: Annotated[
         str | None, typer.Argument(parser=named("SCENARIO"), metavar="[SCENARIO]")
     ] = None
-    calibration: Annotated[str | None, typer.Option("--calibration", metavar="FILE")] = None
+    calibration: CalibrationOption = None
 
 
 def format_option(formats: tuple[Format, ...]) -> Any:

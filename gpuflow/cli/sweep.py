@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuflow.cli.failures import INTERRUPTED
-from gpuflow.cli.options import Request, bad_option, launch_line, whole
+from gpuflow.cli.options import CalibrationOption, Request, bad_option, launch_line, whole
 from gpuflow.cli.output import Output
 from gpuflow.cli.progress import Progress
 from gpuflow.cli.streams import can_show, write_text
@@ -76,7 +76,6 @@ AnswerOption = Annotated[
     int | None, typer.Option("--output", "--osl", parser=whole("--output"), metavar="N")
 ]
 GpusOption = Annotated[int | None, typer.Option("--gpus", parser=whole("--gpus"), metavar="N")]
-CalibrationOption = Annotated[str | None, typer.Option("--calibration", metavar="FILE")]
 AllOption = Annotated[bool, typer.Option("--all")]
 AsciiOption = Annotated[bool, typer.Option("--ascii")]
 TpValues = Annotated[Values | None, values_of("--tp")]

@@ -16,12 +16,11 @@ from gpuflow.importers.nccl_log import (
     RawRun,
 )
 from gpuflow.importers.nccl_reading import Doubt, Measured
+from gpuflow.importers.nccl_shape import LEAST_RATE
 from gpuflow.units import format_bytes, format_rate, format_time
 
 _WRONG = 1.0
 """An error above this is no rounding (nccl-tests up to 2022 print the largest deviation)."""
-_TELLING = 1.0
-"""GB/s of which two decimals tell a time to half a per cent."""
 _ALIKE = 0.9
 """Times and bandwidths that differ by less may be the run's own rounding or clock."""
 _LARGE = 64 << 10
@@ -104,7 +103,7 @@ def _against_time(rows: Sequence[RawRow]) -> list[int]:
     found = []
     for row in rows:
         time, rate = row.figures[:2]
-        if time and rate and rate >= _TELLING and row.size_bytes:
+        if time and rate and rate >= LEAST_RATE and row.size_bytes:
             found.append((row.size_bytes, row.size_bytes / (time * rate)))
     usual = median(share for _, share in found) if found else 0.0
     return [size for size, share in found if not _ALIKE * usual <= share <= usual / _ALIKE]

@@ -14,6 +14,8 @@ from gpuflow.importers.nccl_lines import ITEM_BYTES, RawRow
 
 LEAST_RATE = 1.0
 """GB/s of which two decimals tell a time to half a per cent."""
+MOST_BY_RATIO = 4096
+"""Ranks that two decimals could tell from more."""
 
 
 def by_bandwidth(rows: Sequence[RawRow]) -> list[RawRow]:
@@ -115,10 +117,6 @@ def ranks_by_ratio(
         if max(low, 8) <= each <= high:
             return each
     return likely
-
-
-MOST_BY_RATIO = 4096
-"""Ranks that two decimals could tell from more."""
 
 
 def rounding_of(rows: Sequence[RawRow]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,10 @@ from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.scenario.machines import machines
 
 
-def _algorithms(profile: str, **overrides: object) -> dict[tuple[str, str | None], str]:
+def _algorithms(profile: str, **overrides: Any) -> dict[tuple[str, str | None], str]:
     scenario = load_scenario(
         "tp2-pp2",
-        Overrides(profile=profile, **overrides),  # type: ignore[arg-type]
+        Overrides(profile=profile, **overrides),
         resolve_model=read_model,
     )
     return {(s.phase, s.collective): s.algorithm for s in simulate(scenario).spans if s.collective}

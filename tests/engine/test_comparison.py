@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -39,12 +40,9 @@ def cause(found: Comparison, phase: Phase, bound: str, kind: str | None = None) 
     ],
 )
 def test_parts_add_up_to_both_times_and_their_difference(
-    name: str, a: dict[str, object], b: dict[str, object], profile: str
+    name: str, a: dict[str, Any], b: dict[str, Any], profile: str
 ) -> None:
-    one, other = (
-        load_scenario(name, Overrides(profile=profile, **changes))  # type: ignore[arg-type]
-        for changes in (a, b)
-    )
+    one, other = (load_scenario(name, Overrides(profile=profile, **changes)) for changes in (a, b))
     found = compared(one, other)
     for phase, metric in (("prefill", "ttft_s"), ("decode", "tpot_s")):
         times = found.metric(metric)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,8 +30,8 @@ CASES = [
 ]
 
 
-def figures_of(name: str, **changes: object) -> dict[str, Figure]:
-    scenario = load_scenario(name, Overrides(**changes))  # type: ignore[arg-type]
+def figures_of(name: str, **changes: Any) -> dict[str, Figure]:
+    scenario = load_scenario(name, Overrides(**changes))
     figures = explain(estimate(simulate(scenario)))
     found = {figure.id: figure for figure in figures}
     assert len(found) == len(figures)

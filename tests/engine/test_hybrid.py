@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,10 +24,10 @@ from gpuflow.scenario.spec import Scenario
 DATA = Path(__file__).parent.parent / "data" / "hf-config"
 
 
-def loaded(model: str, **changes: object) -> Scenario:
+def loaded(model: str, **changes: Any) -> Scenario:
     """The default scenario with a model from a file, on one H100 a rank."""
     path = str(DATA / model) if model.endswith(".json") else model
-    overrides = Overrides(model=path, profile="ideal", **changes)  # type: ignore[arg-type]
+    overrides = Overrides(model=path, profile="ideal", **changes)
     return load_scenario("tp2-pp2", overrides, read_model)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gpuflow.engine.metrics import estimate, traffic
@@ -15,9 +17,16 @@ from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
 from gpuflow.scenario.spec import Scenario
 
 
-def scenario_of(**more: object) -> Scenario:
-    changes = {"model": "llama-3-8b", "batch": 8, "prompt": 1024, "output": 64, "tp": 1, **more}
-    return load_scenario(DEFAULT_SCENARIO, Overrides(profile="ideal", **changes))  # type: ignore[arg-type]
+def scenario_of(**more: Any) -> Scenario:
+    changes: dict[str, Any] = {
+        "model": "llama-3-8b",
+        "batch": 8,
+        "prompt": 1024,
+        "output": 64,
+        "tp": 1,
+        **more,
+    }
+    return load_scenario(DEFAULT_SCENARIO, Overrides(profile="ideal", **changes))
 
 
 def run(**more: object) -> Timeline:

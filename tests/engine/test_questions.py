@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from gpuflow.scenario.load import Overrides, load_scenario
 from gpuflow.scenario.spec import Language
 from gpuflow.units import Quantity
 
-CASES: tuple[tuple[str, dict[str, object]], ...] = (
+CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("tp2-pp2", {}),
     ("tp2-pp2", {"profile": "ideal"}),
     ("tp2-pp2", {"tp": 1, "pp": 1}),
@@ -50,7 +51,7 @@ SLACK = 1e-9
 @cache
 def _moments(index: int) -> Moments:
     name, changes = CASES[index]
-    return Moments(Pace(simulate(load_scenario(name, Overrides(**changes)))))  # type: ignore[arg-type]
+    return Moments(Pace(simulate(load_scenario(name, Overrides(**changes)))))
 
 
 @pytest.fixture(params=range(len(CASES)), ids=IDS)
@@ -190,7 +191,9 @@ def test_sums_are_what_numpy_makes_of_the_numbers(moments: Moments) -> None:
             for numbers in re.findall(r"\[(.*?)\]", str(question.values["before"]))
         ]
         ranks = [int(rank) for rank in re.findall(r"GPU (\d+)", str(question.values["before"]))]
-        mine = ranks.index(int(float(question.values["rank"].value)))  # type: ignore[attr-defined]
+        rank = question.values["rank"]
+        assert isinstance(rank, Quantity)
+        mine = ranks.index(int(float(rank.value)))
         known = np.array([[0 if v is None else v for v in row] for row in held])
         expected = {
             "all_reduce": known.sum(axis=0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from gpuflow.cluster.cost import CostModel, Joined, PassShape
 from gpuflow.engine.pass_terms import PassTerms
 from gpuflow.engine.serving import ServingModel, serving_time
 from gpuflow.scenario.load import DEFAULT_SCENARIO, Overrides, load_scenario
-from gpuflow.scenario.spec import Scenario
+from gpuflow.scenario.spec import ComputePart, Scenario
 
 
-def scenario_of(profile: str = "vllm", **more: object) -> Scenario:
-    changes = {"model": "llama-3-8b", "gpu": "h100-sxm", "tp": 1, "pp": 1, **more}
-    return load_scenario(DEFAULT_SCENARIO, Overrides(profile=profile, **changes))  # type: ignore[arg-type]
+def scenario_of(profile: str = "vllm", **more: Any) -> Scenario:
+    changes: dict[str, Any] = {"model": "llama-3-8b", "gpu": "h100-sxm", "tp": 1, "pp": 1, **more}
+    return load_scenario(DEFAULT_SCENARIO, Overrides(profile=profile, **changes))
 
 
 @pytest.mark.parametrize("profile", ["vllm", "trtllm", "sglang"])
@@ -75,9 +76,10 @@ def test_a_whole_prompt_that_joins_nobody_costs_what_prefill_does() -> None:
     prefill = PassShape(phase="prefill", sequences=1, tokens=1000, context=1000.0)
     whole = Joined(tokens=1000.0, sequences=1.0, keys=500.0, cached_tokens=1000.0)
     alone = PassShape(phase="decode", sequences=0.0, tokens=0.0, context=1.0, joined=whole)
-    for part in ("attention", "mlp", "head", "embedding"):
-        expected = cost.part(part, layer, prefill)  # type: ignore[arg-type]
-        found = cost.part(part, layer, alone)  # type: ignore[arg-type]
+    parts: tuple[ComputePart, ...] = ("attention", "mlp", "head", "embedding")
+    for part in parts:
+        expected = cost.part(part, layer, prefill)
+        found = cost.part(part, layer, alone)
         assert found.time_s == pytest.approx(expected.time_s)
         assert found.flop == pytest.approx(expected.flop)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,8 +28,8 @@ CASES = [
 BATCHES, CONTEXTS = [1, 3, 64], [1, 100, 8192]
 
 
-def scenario_of(profile: str, model: str, gpu: str, more: dict[str, object]) -> Scenario:
-    changes = Overrides(profile=profile, model=model, gpu=gpu, tp=1, pp=1, **more)  # type: ignore[arg-type]
+def scenario_of(profile: str, model: str, gpu: str, more: dict[str, Any]) -> Scenario:
+    changes = Overrides(profile=profile, model=model, gpu=gpu, tp=1, pp=1, **more)
     return load_scenario(DEFAULT_SCENARIO, changes)
 
 

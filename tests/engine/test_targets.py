@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,8 +30,8 @@ CASES = [
 TIMES = [1.1, 3.0]
 
 
-def scenario_of(name: str, changes: dict[str, object], profile: str) -> Scenario:
-    return load_scenario(name, Overrides(profile=profile, **changes))  # type: ignore[arg-type]
+def scenario_of(name: str, changes: dict[str, Any], profile: str) -> Scenario:
+    return load_scenario(name, Overrides(profile=profile, **changes))
 
 
 def on_fabric_of(scenario: Scenario, row: Requirement, times: float) -> Scenario:
@@ -50,7 +51,7 @@ def on_fabric_of(scenario: Scenario, row: Requirement, times: float) -> Scenario
 @pytest.mark.parametrize("profile", ["ideal", "vllm"])
 @pytest.mark.parametrize(("name", "changes"), CASES)
 def test_the_needed_bandwidth_meets_the_target_and_a_little_less_misses_it(
-    name: str, changes: dict[str, object], profile: str
+    name: str, changes: dict[str, Any], profile: str
 ) -> None:
     scenario = scenario_of(name, changes, profile)
     here = simulate(scenario)
@@ -72,7 +73,7 @@ def test_the_needed_bandwidth_meets_the_target_and_a_little_less_misses_it(
 
 @pytest.mark.parametrize(("name", "changes"), CASES)
 def test_a_row_is_short_exactly_where_its_target_is_missed(
-    name: str, changes: dict[str, object]
+    name: str, changes: dict[str, Any]
 ) -> None:
     scenario = scenario_of(name, changes, "ideal")
     here = simulate(scenario)
